@@ -1,0 +1,43 @@
+# The two commands: `make demo` and `make test`. Everything installs itself into .venv.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: demo test setup docs bench clean
+.DEFAULT_GOAL := demo
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+# A stamp per set of extras: installing again only when what is asked for has changed.
+$(VENV)/.installed: $(BIN)/python pyproject.toml constraints.txt
+	@echo "Installing annotruth into $(VENV) (the first time takes a minute or two) ..."
+	$(PIP) -e .
+	@touch $@
+
+$(VENV)/.installed-%: $(VENV)/.installed
+	$(PIP) -e '.[$*]'
+	@touch $@
+
+setup: $(VENV)/.installed-test $(VENV)/.installed-docs
+
+demo: $(VENV)/.installed
+	$(BIN)/annotruth demo -o runs/demo --overwrite
+
+test: $(VENV)/.installed-test
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile -q
+
+docs: $(VENV)/.installed-docs
+	$(BIN)/mkdocs build --strict
+
+bench: $(VENV)/.installed-bench
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) build dist site runs .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,40 @@
+"""annotruth learns the truth from annotators who disagree.
+
+The names here are the public surface. They load on first use, so that ``annotruth fuse`` and ``annotruth check``
+never wait for PyTorch.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Annotations": "annotruth.annotations",
+    "load": "annotruth.io",
+    "MajorityVote": "annotruth.fusion",
+    "MeanLabel": "annotruth.fusion",
+    "DawidSkene": "annotruth.fusion",
+    "STAPLE": "annotruth.fusion",
+    "SpatialSTAPLE": "annotruth.fusion",
+    "Segmenter": "annotruth.training",
+    "load_model": "annotruth.training",
+    "report": "annotruth.report",
+}
+
+__all__ = [*_HOME, "__version__"]
+
+if TYPE_CHECKING:
+    from annotruth.annotations import Annotations as Annotations
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'annotruth' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,26 @@
+"""What can go wrong, under names a caller can catch."""
+
+from __future__ import annotations
+
+
+class AnnotruthError(Exception):
+    """A job failed; the message says what and, where possible, what to do about it."""
+
+
+class InputError(AnnotruthError, ValueError):
+    """The user's data or settings are wrong: the message names the file, item or rater and the way out."""
+
+
+class AnnotruthWarning(UserWarning):
+    """Base of every warning annotruth gives."""
+
+
+class IdentifiabilityWarning(AnnotruthWarning):
+    """The labels cannot tell the truth from the annotators' errors, or the estimate looks as if they could not."""
+
+
+def shorten(names: list[str] | tuple[str, ...], most: int = 5) -> str:
+    """Join names for a message, cutting long lists: ``a, b, c and 7 more``."""
+    shown = [str(name) for name in names[:most]]
+    rest = len(names) - len(shown)
+    return ", ".join(shown) + (f" and {rest} more" if rest > 0 else "")

@@ -1,0 +1,99 @@
+"""The rules that labels and images must keep, each in one place, with messages naming item and rater."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from annotruth.errors import InputError, shorten
+
+MISSING_PIXEL = 255
+"""In a mask: this rater did not label this pixel (or this item)."""
+MISSING_LABEL = -1
+"""In a label table: this rater did not label this item."""
+MAX_MASK_CLASSES = 254
+
+
+def whole_numbers(array: np.ndarray, where: str) -> np.ndarray:
+    """Give labels as integers; floats pass only if each is a whole number.
+
+    Parameters
+    ----------
+    array : labels of any shape
+    where : whose labels they are, for the message
+    """
+    array = np.asarray(array)
+    if array.dtype == bool:
+        return array.astype(np.uint8)
+    if np.issubdtype(array.dtype, np.integer):
+        return array
+    if not np.issubdtype(array.dtype, np.floating):
+        raise InputError(f"{where}: labels must be numbers, found {array.dtype}.")
+    if not np.isfinite(array).all():
+        raise InputError(
+            f"{where}: the mask holds NaN or infinite values; "
+            f"write unlabelled pixels as {MISSING_PIXEL} instead."
+        )
+    whole = np.rint(array)
+    if not np.array_equal(whole, array):
+        example = array[whole != array].flat[0]
+        raise InputError(
+            f"{where}: labels must be whole numbers, found {example:g}; is this a probability map?"
+        )
+    return whole.astype(np.int64)
+
+
+def mask_labels(array: np.ndarray, n_classes: int | None, where: str) -> np.ndarray:
+    """Check one mask and give it as uint8: labels 0 … n_classes - 1, or 255 for unlabelled pixels."""
+    array = whole_numbers(array, where)
+    limit = MAX_MASK_CLASSES if n_classes is None else n_classes
+    wrong = (array < 0) | ((array >= limit) & (array != MISSING_PIXEL))
+    if wrong.any():
+        values = np.unique(array[wrong]).tolist()
+        known = f"0 to {limit - 1}" if n_classes is not None else f"0 to {MAX_MASK_CLASSES - 1} at most"
+        raise InputError(
+            f"{where}: label {shorten(values)} lies outside the classes ({known}; {MISSING_PIXEL} = unlabelled). "
+            "Correct the mask, or name the classes and their values in dataset.json."
+        )
+    return array.astype(np.uint8, copy=False)
+
+
+def finite_image(array: np.ndarray, where: str) -> np.ndarray:
+    """Give an image as float32, refusing NaN and infinities."""
+    array = np.asarray(array, dtype=np.float32)
+    bad = array.size - int(np.isfinite(array).sum())
+    if bad:
+        raise InputError(
+            f"{where}: the image holds {bad} non-finite values (NaN or infinity); repair or remove it."
+        )
+    return array
+
+
+def same_grid(mask_shape: tuple[int, ...], image_shape: tuple[int, ...], where: str) -> None:
+    """Refuse a mask whose size differs from its image's."""
+    if tuple(mask_shape) != tuple(image_shape):
+        raise InputError(
+            f"{where}: the mask has size {_size(mask_shape)} but the image has {_size(image_shape)}. "
+            "Resample the mask to the image's grid."
+        )
+
+
+def unique_names(names: Sequence[str], what: str) -> tuple[str, ...]:
+    """Give names as a tuple of distinct strings."""
+    names = tuple(map(str, names))
+    if len(set(names)) != len(names):
+        twice = sorted({name for name in names if names.count(name) > 1}) if len(names) < 10_000 else ["…"]
+        raise InputError(f"Each {what} needs a name of its own; named twice: {shorten(twice)}.")
+    return names
+
+
+def one_of(value: str, known: Sequence[str], what: str) -> str:
+    """Refuse an unknown name, listing the known ones."""
+    if value not in known:
+        raise InputError(f"Unknown {what} {value!r}. Known: {', '.join(known)}.")
+    return value
+
+
+def _size(shape: tuple[int, ...]) -> str:
+    return "×".join(map(str, shape))
