@@ -27,7 +27,7 @@ from annotruth.validation import (
 class Lazy:
     """An array that is read when it is needed.
 
-    ``read`` must be picklable (a module-level function in a ``functools.partial``) so that other processes can read too.
+    ``read`` must be picklable (a module-level function in a ``functools.partial``): other processes read too.
     """
 
     read: Callable[[], np.ndarray]
@@ -75,9 +75,7 @@ class Annotations:
         self.sources = None if sources is None else tuple(sources)
         self._masks, self._answers, self._images, self._truth = masks, answers, images, truth
         if kind == "masks" and len(self.classes) > MAX_MASK_CLASSES:
-            raise InputError(
-                f"Masks hold at most {MAX_MASK_CLASSES} classes, {len(self.classes)} were given."
-            )
+            raise InputError(f"Masks hold at most {MAX_MASK_CLASSES} classes, {len(self.classes)} were given.")
         for what, values in (("masks", masks), ("images", images), ("truth", truth), ("groups", groups)):
             if values is not None and len(values) != len(self.items):
                 raise InputError(f"{len(self.items)} items but {len(values)} {what}: there must be one each.")
@@ -119,9 +117,7 @@ class Annotations:
         """
         if len(masks) == 0:
             raise InputError("There is no item: masks are empty.")
-        n_raters = (
-            int(np.shape(_shaped(masks[0]))[0]) if not isinstance(masks, np.ndarray) else masks.shape[1]
-        )
+        n_raters = int(np.shape(_shaped(masks[0]))[0]) if not isinstance(masks, np.ndarray) else masks.shape[1]
         items = items if items is not None else _numbered("item", len(masks))
         raters = raters if raters is not None else _numbered("rater", n_raters, first=1)
         if len(raters) != n_raters:
@@ -252,9 +248,7 @@ class Annotations:
     def item_image(self, index: int) -> np.ndarray:
         """One item's image (channels, *spatial), or feature vector, as finite float32."""
         if self._images is None:
-            raise InputError(
-                "These annotations carry no images; give them with images=, or put them into images/."
-            )
+            raise InputError("These annotations carry no images; give them with images=, or put them into images/.")
         return finite_image(_read(self._images[index]), f"Item {self.items[index]}")
 
     def item_truth(self, index: int) -> np.ndarray:
@@ -328,9 +322,7 @@ class Annotations:
         Each part keeps the items' order. With groups, whole groups are dealt out to the part that lacks most.
         """
         if abs(sum(fractions) - 1) > 1e-6 or min(fractions) < 0:
-            raise InputError(
-                f"The fractions of a split must be positive and sum to 1, found {list(fractions)}."
-            )
+            raise InputError(f"The fractions of a split must be positive and sum to 1, found {list(fractions)}.")
         groups = np.asarray(self.groups if self.groups is not None else self.items)
         _, group_of = np.unique(groups, return_inverse=True)
         sizes = np.bincount(group_of)
@@ -368,9 +360,7 @@ class Annotations:
     def _stack(self, one: Callable[[int], np.ndarray]) -> np.ndarray:
         arrays = [one(index) for index in range(len(self))]
         if len({array.shape for array in arrays}) > 1:
-            raise InputError(
-                "The items differ in size, so there is no single array of them; go item by item."
-            )
+            raise InputError("The items differ in size, so there is no single array of them; go item by item.")
         return np.stack(arrays)
 
     def _class_numbers(self, truth: Mapping[str, Any]) -> np.ndarray:
@@ -378,9 +368,7 @@ class Annotations:
         values = [truth.get(item) for item in self.items]
         strangers = {str(v) for v in values if v is not None and str(v) not in position}
         if strangers:
-            raise InputError(
-                f"The truth names classes nobody answered: {', '.join(sorted(strangers))}; give classes=."
-            )
+            raise InputError(f"The truth names classes nobody answered: {', '.join(sorted(strangers))}; give classes=.")
         return np.array([MISSING_LABEL if v is None else position[str(v)] for v in values], dtype=np.int16)
 
 

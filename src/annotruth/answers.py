@@ -67,7 +67,7 @@ def answers_from_matrix(matrix: np.ndarray, n_classes: int | None) -> tuple[Answ
     matrix = np.asarray(matrix)
     if matrix.ndim != 2 or not np.issubdtype(matrix.dtype, np.integer):
         raise InputError(
-            f"Answers must be a table (items, raters) of whole numbers, found {matrix.dtype} with shape {matrix.shape}."
+            f"Answers must be a table (items, raters) of whole numbers, not {matrix.dtype} of shape {matrix.shape}."
         )
     item, rater = np.nonzero(matrix != MISSING_LABEL)
     label = matrix[item, rater]
@@ -94,9 +94,7 @@ def answers_from_frame(
     rater_codes, rater_names = _codes(_column(frame, "rater"), "rater", None)
     label_codes, class_names = _class_codes(_column(frame, "label"), classes)
     if len(class_names) > MAX_TABLE_CLASSES:
-        raise InputError(
-            f"{len(class_names)} classes are too many; at most {MAX_TABLE_CLASSES} can be told apart."
-        )
+        raise InputError(f"{len(class_names)} classes are too many; at most {MAX_TABLE_CLASSES} can be told apart.")
     answers = _without_duplicates(
         item_codes, rater_codes, label_codes, duplicates, item_names, rater_names, class_names
     )
@@ -132,9 +130,7 @@ def _class_codes(column: pd.Series, classes: Sequence[Any] | None) -> tuple[np.n
     codes, values = pd.factorize(column)
     if (codes < 0).any():
         row = int(np.flatnonzero(codes < 0)[0])
-        raise InputError(
-            f"Row {row} of the label table has no label; remove the row if the rater did not answer."
-        )
+        raise InputError(f"Row {row} of the label table has no label; remove the row if the rater did not answer.")
     found = [_class_name(value) for value in values]
     if classes is None:
         names = tuple(sorted(set(found), key=_natural))

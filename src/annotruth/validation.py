@@ -32,15 +32,12 @@ def whole_numbers(array: np.ndarray, where: str) -> np.ndarray:
         raise InputError(f"{where}: labels must be numbers, found {array.dtype}.")
     if not np.isfinite(array).all():
         raise InputError(
-            f"{where}: the mask holds NaN or infinite values; "
-            f"write unlabelled pixels as {MISSING_PIXEL} instead."
+            f"{where}: the mask holds NaN or infinite values; write unlabelled pixels as {MISSING_PIXEL} instead."
         )
     whole = np.rint(array)
     if not np.array_equal(whole, array):
         example = array[whole != array].flat[0]
-        raise InputError(
-            f"{where}: labels must be whole numbers, found {example:g}; is this a probability map?"
-        )
+        raise InputError(f"{where}: labels must be whole numbers, found {example:g}; is this a probability map?")
     return whole.astype(np.int64)
 
 
@@ -64,9 +61,7 @@ def finite_image(array: np.ndarray, where: str) -> np.ndarray:
     array = np.asarray(array, dtype=np.float32)
     bad = array.size - int(np.isfinite(array).sum())
     if bad:
-        raise InputError(
-            f"{where}: the image holds {bad} non-finite values (NaN or infinity); repair or remove it."
-        )
+        raise InputError(f"{where}: the image holds {bad} non-finite values (NaN or infinity); repair or remove it.")
     return array
 
 
