@@ -1,0 +1,3 @@
+"""The truth without images: label fusion for masks and for answers."""
+
+from __future__ import annotations

@@ -1,0 +1,198 @@
+"""Whether labels and estimates allow the truth to be told from the raters' errors; if not, a named warning.
+
+Every part of annotruth that estimates confusion matrices asks the same questions here, so that the user reads the
+same words whichever method was used.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from annotruth.errors import IdentifiabilityWarning, InputError, shorten
+
+FEWEST_RATERS = 3
+"""With two raters, many truths explain the same answers equally well; three are enough (independent errors)."""
+CLEAR_MARGIN = 2.0
+"""Errors of unfaithful raters cancel on average if the mean diagonal entry is this many times the runner-up."""
+
+
+def identifiability_problems(
+    confusion: np.ndarray,
+    prior: np.ndarray | None = None,
+    labelled_counts: np.ndarray | None = None,
+    groups: np.ndarray | None = None,
+    *,
+    raters: Sequence[str] | None = None,
+    classes: Sequence[str] | None = None,
+) -> list[str]:
+    """List the reasons why these confusion matrices, and the truth that came with them, may be wrong.
+
+    Parameters
+    ----------
+    confusion : (raters, classes, classes) estimates, [true, observed], rows sum to 1
+    prior : (classes,) how common each class is; classes of prior 0 are left out. By default all alike
+    labelled_counts : (raters,) how many items or pixels each rater labelled: the weights of the mean confusion.
+        Raters without any label are left out. By default all alike
+    groups : (raters,) the group of raters linked by common items, from :func:`co_labelling_groups`. Leave it out where
+        something else links the raters, such as a network that sees the images
+    raters, classes : names for the messages
+
+    Returns
+    -------
+    One sentence per problem; empty when nothing speaks against the estimate.
+
+    Notes
+    -----
+    The truth is identified if the *mean* confusion of the raters is diagonally dominant: each diagonal entry exceeds
+    every other entry of its column. No rater needs to be good if errors differ and cancel in the mean; a rater who
+    is faithful (most of what it calls c is c, and it mostly calls c so) is enough otherwise. With neither, nothing
+    recovers the truth.
+
+    Examples
+    --------
+    >>> good, swapped = np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([[0.1, 0.9], [0.8, 0.2]])
+    >>> identifiability_problems(np.stack([good, good, good]))
+    []
+    >>> for problem in identifiability_problems(np.stack([good, swapped, swapped]), classes=["cat", "dog"]):
+    ...     print(problem)
+    Classes look swapped: by the mean confusion of the raters, true cat is called dog, true dog is called cat.
+    """
+    confusion = np.asarray(confusion, dtype=np.float64)
+    if confusion.ndim != 3 or confusion.shape[1] != confusion.shape[2]:
+        raise InputError(f"Confusion matrices have the shape (raters, classes, classes), not {confusion.shape}.")
+    n_raters, n_classes, _ = confusion.shape
+    rater_names = list(raters) if raters is not None else [f"rater_{r + 1}" for r in range(n_raters)]
+    class_names = list(classes) if classes is not None else [str(c) for c in range(n_classes)]
+    weight = np.ones(n_raters) if labelled_counts is None else np.asarray(labelled_counts, dtype=np.float64)
+    frequency = np.full(n_classes, 1 / n_classes) if prior is None else np.asarray(prior, dtype=np.float64)
+
+    active = np.flatnonzero(weight > 0)
+    problems = _too_few(len(active)) + _apart(active, groups, rater_names)
+    seen = np.flatnonzero(frequency > 0)
+    if len(active) == 0 or len(seen) < 2:
+        return problems
+    names = [class_names[c] for c in seen]
+    matrices = confusion[np.ix_(active, seen, seen)]
+    mean = np.average(matrices, axis=0, weights=weight[active])
+    swapped = _swapped(mean, names)
+    return problems + (swapped or _not_dominant(mean, names)) + _nobody_faithful(matrices, mean, frequency[seen], names)
+
+
+def warn_identifiability(confusion: np.ndarray, *args: Any, stacklevel: int = 2, **kwargs: Any) -> list[str]:
+    """Give one :class:`~annotruth.errors.IdentifiabilityWarning` naming every problem found; return the problems.
+
+    Takes what :func:`identifiability_problems` takes.
+
+    Examples
+    --------
+    >>> warn_identifiability(np.tile(np.eye(2), (3, 1, 1)))
+    []
+    """
+    problems = identifiability_problems(confusion, *args, **kwargs)
+    if problems:
+        warnings.warn(
+            "The estimated truth may be wrong. " + " ".join(problems), IdentifiabilityWarning, stacklevel=stacklevel
+        )
+    return problems
+
+
+def co_labelling_groups(item: np.ndarray, rater: np.ndarray, n_items: int, n_raters: int) -> np.ndarray:
+    """Number the groups of raters linked by common items.
+
+    Parameters
+    ----------
+    item, rater : (answers,) who labelled what, as in :class:`~annotruth.answers.Answers`
+
+    Returns
+    -------
+    (raters,) int group of each rater, numbered from 0 in the raters' order; -1 = the rater labelled nothing
+
+    Examples
+    --------
+    >>> co_labelling_groups(np.array([0, 0, 1, 1]), np.array([0, 1, 2, 4]), n_items=2, n_raters=5)
+    array([ 0,  0,  1, -1,  1])
+    """
+    size = n_raters + n_items
+    links = coo_array((np.ones(len(item), dtype=np.int8), (rater, np.asarray(item) + n_raters)), shape=(size, size))
+    component = connected_components(links, directed=False)[1][:n_raters]
+    labelled = np.zeros(n_raters, dtype=bool)
+    labelled[rater] = True
+    _, first, numbered = np.unique(component[labelled], return_index=True, return_inverse=True)
+    groups = np.full(n_raters, -1, dtype=np.int64)
+    groups[labelled] = np.argsort(np.argsort(first))[numbered]
+    return groups
+
+
+def _too_few(count: int) -> list[str]:
+    if count >= FEWEST_RATERS:
+        return []
+    if count == 2:
+        return [
+            "Only two raters labelled anything: where they differ, nothing but the prior says who is right; "
+            "add a third rater, gold items or prior confusion matrices."
+        ]
+    who = "Only one rater" if count == 1 else "No rater"
+    return [f"{who} labelled anything: errors cannot be told from the truth; add raters or gold items."]
+
+
+def _apart(active: np.ndarray, groups: np.ndarray | None, names: list[str]) -> list[str]:
+    if groups is None or len(active) < 2:
+        return []
+    members = [[names[r] for r in active if groups[r] == g] for g in np.unique(np.asarray(groups)[active])]
+    if len(members) < 2:
+        return []
+    listed = "; ".join(shorten(group, 3) for group in members[:4]) + ("; …" if len(members) > 4 else "")
+    return [
+        f"The raters fall into {len(members)} groups that share no item ({listed}): skills cannot be compared "
+        "across groups; have some items labelled by raters of several groups."
+    ]
+
+
+def _swapped(mean: np.ndarray, names: list[str]) -> list[str]:
+    """Compare the best one-to-one naming of the classes with the names they bear."""
+    _, best = linear_sum_assignment(mean, maximize=True)
+    own = np.arange(len(mean))
+    if mean[own, best].sum() <= mean[own, own].sum():
+        return []
+    moved = [f"true {names[c]} is called {names[best[c]]}" for c in own if best[c] != c]
+    return [f"Classes look swapped: by the mean confusion of the raters, {shorten(moved, 4)}."]
+
+
+def _not_dominant(mean: np.ndarray, names: list[str]) -> list[str]:
+    rival = np.where(np.eye(len(mean), dtype=bool), -np.inf, mean)
+    weak = np.flatnonzero(np.diag(mean) <= rival.max(axis=0))
+    if len(weak) == 0:
+        return []
+    listed = [
+        f"{names[c]} (right {mean[c, c]:.2f}, but given to true {names[rival[:, c].argmax()]} {rival[:, c].max():.2f})"
+        for c in weak
+    ]
+    return [
+        f"The mean confusion of the raters is not diagonally dominant for {shorten(listed, 3)}: "
+        "the truth is then not identified; add better raters or gold items."
+    ]
+
+
+def _nobody_faithful(matrices: np.ndarray, mean: np.ndarray, frequency: np.ndarray, names: list[str]) -> list[str]:
+    """Find classes that no rater marks faithfully and whose errors do not cancel in the mean either."""
+    off = np.eye(len(mean), dtype=bool)
+    share = frequency[:, None] * matrices  # how often (true, observed) occurs, by rater
+    found = np.diagonal(share, axis1=1, axis2=2)
+    precise = found > np.where(off, -np.inf, share).max(axis=1)
+    complete = np.diagonal(matrices, axis1=1, axis2=2) > np.where(off, -np.inf, matrices).max(axis=2)
+    mean_share = frequency[:, None] * mean
+    cancels = np.diag(mean_share) > CLEAR_MARGIN * np.where(off, -np.inf, mean_share).max(axis=0)
+    lost = np.flatnonzero(~((precise & complete).any(axis=0) | cancels))
+    if len(lost) == 0:
+        return []
+    return [
+        f"No rater is faithful on {shorten([names[c] for c in lost])}: each misses or invents more of it than it "
+        "finds, and the errors do not cancel."
+    ]

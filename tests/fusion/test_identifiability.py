@@ -1,0 +1,120 @@
+"""Each reason for doubt is named when it holds, and only then."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from annotruth.errors import IdentifiabilityWarning, InputError
+from annotruth.fusion.identifiability import co_labelling_groups, identifiability_problems, warn_identifiability
+
+
+def raters(*matrices: list[list[float]]) -> np.ndarray:
+    return np.array(matrices, dtype=float)
+
+
+GOOD = [[0.9, 0.1], [0.2, 0.8]]
+SPAMMER = [[0.5, 0.5], [0.5, 0.5]]
+
+
+def test_three_good_raters_pass() -> None:
+    assert identifiability_problems(raters(GOOD, GOOD, GOOD)) == []
+
+
+@pytest.mark.parametrize(("count", "words"), [(1, "Only one rater"), (2, "Only two raters")])
+def test_too_few_raters(count: int, words: str) -> None:
+    problems = identifiability_problems(raters(*[GOOD] * count))
+    assert len(problems) == 1
+    assert words in problems[0]
+
+
+def test_raters_without_labels_do_not_count() -> None:
+    problems = identifiability_problems(raters(GOOD, GOOD, SPAMMER), labelled_counts=np.array([5, 5, 0]))
+    assert len(problems) == 1
+    assert "Only two" in problems[0]
+
+
+def test_raters_that_share_no_items_are_named() -> None:
+    groups = co_labelling_groups(np.array([0, 0, 1, 1]), np.array([0, 1, 2, 3]), 2, 4)
+    names = ["ann", "bob", "cy", "dee"]
+    (problem,) = identifiability_problems(raters(*[GOOD] * 4), groups=groups, raters=names)
+    assert "2 groups" in problem
+    assert "ann, bob; cy, dee" in problem
+
+
+def test_groups_are_linked_through_a_chain_of_items() -> None:
+    item = np.array([0, 0, 1, 1, 2])
+    rater = np.array([3, 1, 1, 2, 0])
+    assert co_labelling_groups(item, rater, 3, 5).tolist() == [0, 1, 1, 1, -1]
+
+
+def test_swapped_classes_are_named() -> None:
+    turned = [[0.1, 0.9, 0.0], [0.9, 0.1, 0.0], [0.0, 0.0, 1.0]]
+    (problem,) = identifiability_problems(raters(turned, turned, np.eye(3).tolist()), classes=["cat", "dog", "owl"])
+    assert "swapped" in problem
+    assert "true cat is called dog" in problem
+    assert "owl" not in problem
+
+
+def test_one_adversary_among_good_raters_is_no_problem() -> None:
+    assert identifiability_problems(raters(GOOD, GOOD, GOOD, [[0.0, 1.0], [1.0, 0.0]])) == []
+
+
+def test_dominance_is_judged_by_columns_not_rows() -> None:
+    # Row of class 1 has a small diagonal (0.4 < 0.6), yet each diagonal leads its column.
+    rows_fail = [[1.0, 0.0], [0.6, 0.4]]
+    assert not [p for p in identifiability_problems(raters(*[rows_fail] * 3)) if "dominant" in p]
+    columns_fail = [[0.6, 0.4, 0.0], [0.3, 0.35, 0.35], [0.0, 0.4, 0.6]]
+    (problem, *_) = identifiability_problems(raters(*[columns_fail] * 3))
+    assert "not diagonally dominant for 1 (right 0.35, but given to true 0 0.40)" in problem
+
+
+def test_the_mean_is_weighted_by_how_much_each_rater_labelled() -> None:
+    matrices = raters(GOOD, GOOD, [[0.05, 0.95], [0.95, 0.05]])
+    assert identifiability_problems(matrices, labelled_counts=np.array([10, 10, 10])) == []
+    assert "swapped" in identifiability_problems(matrices, labelled_counts=np.array([10, 10, 1000]))[0]
+
+
+def test_pure_spammers_are_caught() -> None:
+    problems = identifiability_problems(raters(SPAMMER, SPAMMER, SPAMMER))
+    assert any("dominant" in p for p in problems)
+    assert any("faithful" in p for p in problems)
+
+
+def test_over_under_and_wrong_segmenters_without_a_faithful_one_are_caught() -> None:
+    # A thin object (12 % of the pixels): one draws twice too much, one a fifth of it, one much elsewhere.
+    over, under, wrong = [[0.86, 0.14], [0.0, 1.0]], [[1.0, 0.0], [0.8, 0.2]], [[0.88, 0.12], [0.3, 0.7]]
+    prior = np.array([0.88, 0.12])
+    problems = identifiability_problems(raters(over, under, wrong), prior, classes=["paper", "ink"])
+    assert len(problems) == 1
+    assert "No rater is faithful on ink" in problems[0]
+    assert identifiability_problems(raters(over, under, wrong, np.eye(2).tolist()), prior) == []
+
+
+def test_flippers_whose_errors_cancel_need_no_faithful_rater() -> None:
+    rng = np.random.default_rng(0)
+    flippers = np.zeros((5, 10, 10))
+    for matrix in flippers:
+        for c in range(10):
+            matrix[c, c] = 0.48
+            matrix[c, (c + rng.integers(1, 10)) % 10] = 0.52
+    mean = flippers.mean(axis=0)
+    assert (np.diag(mean) > np.where(np.eye(10, dtype=bool), 0, mean).max(axis=0)).all()
+    assert [p for p in identifiability_problems(flippers) if "dominant" in p or "swapped" in p] == []
+
+
+def test_classes_that_never_occur_are_left_out() -> None:
+    unseen = [[0.9, 0.1, 0.0], [0.2, 0.8, 0.0], [1 / 3, 1 / 3, 1 / 3]]
+    assert identifiability_problems(raters(*[unseen] * 3), np.array([0.6, 0.4, 0.0])) == []
+
+
+def test_the_warning_carries_every_problem_and_points_at_the_caller() -> None:
+    with pytest.warns(IdentifiabilityWarning, match=r"Only one rater.*swapped") as caught:
+        problems = warn_identifiability(raters([[0.1, 0.9], [0.9, 0.1]]))
+    assert caught[0].filename == __file__
+    assert len(problems) >= 2
+
+
+def test_wrong_shapes_are_refused() -> None:
+    with pytest.raises(InputError, match="raters, classes, classes"):
+        identifiability_problems(np.eye(2))
