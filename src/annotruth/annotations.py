@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from annotruth.answers import Answers, answers_from_frame, answers_from_matrix
+from annotruth.answers import Answers, answers_from_frame, answers_from_matrix, class_name
 from annotruth.errors import InputError
 from annotruth.validation import (
     MAX_MASK_CLASSES,
@@ -49,6 +49,7 @@ class Annotations:
     groups : one name per item (the patient, say) that a split must not tear apart, or None
     rater_info : what is known of a rater, by name (years of experience, site …)
     sources : the file each item came from, or None; outputs follow its format and geometry
+    pixel_values : the pixel value in those files by class number (255: not labelled), or None where they are the same
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class Annotations:
         groups: Sequence[str] | None = None,
         rater_info: Mapping[str, Mapping[str, Any]] | None = None,
         sources: Sequence[Path | None] | None = None,
+        pixel_values: Mapping[int, int] | None = None,
     ) -> None:
         self.kind = kind
         self.items = unique_names(items, "item")
@@ -73,6 +75,7 @@ class Annotations:
         self.groups = None if groups is None else tuple(map(str, groups))
         self.rater_info = {name: dict(info) for name, info in (rater_info or {}).items()}
         self.sources = None if sources is None else tuple(sources)
+        self.pixel_values = None if pixel_values is None else dict(pixel_values)
         self._masks, self._answers, self._images, self._truth = masks, answers, images, truth
         if kind == "masks" and len(self.classes) > MAX_MASK_CLASSES:
             raise InputError(f"Masks hold at most {MAX_MASK_CLASSES} classes, {len(self.classes)} were given.")
@@ -117,7 +120,7 @@ class Annotations:
         """
         if len(masks) == 0:
             raise InputError("There is no item: masks are empty.")
-        n_raters = int(np.shape(_shaped(masks[0]))[0]) if not isinstance(masks, np.ndarray) else masks.shape[1]
+        n_raters = int(_shaped(masks[0])[0]) if not isinstance(masks, np.ndarray) else masks.shape[1]
         items = items if items is not None else _numbered("item", len(masks))
         raters = raters if raters is not None else _numbered("rater", n_raters, first=1)
         if len(raters) != n_raters:
@@ -313,7 +316,7 @@ class Annotations:
             masks=part(self._masks),
             answers=None if self._answers is None else self._answers.take(indices, len(self)),
             images=part(self._images), truth=part(self._truth), groups=part(self.groups),
-            rater_info=self.rater_info, sources=part(self.sources),
+            rater_info=self.rater_info, sources=part(self.sources), pixel_values=self.pixel_values,
         )  # fmt: skip
 
     def split(self, fractions: Sequence[float], seed: int = 0) -> list[Annotations]:
@@ -365,11 +368,12 @@ class Annotations:
 
     def _class_numbers(self, truth: Mapping[str, Any]) -> np.ndarray:
         position = {name: index for index, name in enumerate(self.classes)}
-        values = [truth.get(item) for item in self.items]
-        strangers = {str(v) for v in values if v is not None and str(v) not in position}
+        given = {str(item): class_name(label) for item, label in truth.items() if not pd.isna(label)}
+        values = [given.get(item) for item in self.items]
+        strangers = {v for v in values if v is not None and v not in position}
         if strangers:
             raise InputError(f"The truth names classes nobody answered: {', '.join(sorted(strangers))}; give classes=.")
-        return np.array([MISSING_LABEL if v is None else position[str(v)] for v in values], dtype=np.int16)
+        return np.array([MISSING_LABEL if v is None else position[v] for v in values], dtype=np.int16)
 
 
 def _read(value: Any) -> np.ndarray:

@@ -131,7 +131,7 @@ def _class_codes(column: pd.Series, classes: Sequence[Any] | None) -> tuple[np.n
     if (codes < 0).any():
         row = int(np.flatnonzero(codes < 0)[0])
         raise InputError(f"Row {row} of the label table has no label; remove the row if the rater did not answer.")
-    found = [_class_name(value) for value in values]
+    found = [class_name(value) for value in values]
     if classes is None:
         names = tuple(sorted(set(found), key=_natural))
     else:
@@ -146,7 +146,8 @@ def _class_codes(column: pd.Series, classes: Sequence[Any] | None) -> tuple[np.n
     return np.array([position[name] for name in found] or [0], dtype=np.int16)[codes], names
 
 
-def _class_name(value: Any) -> str:
+def class_name(value: Any) -> str:
+    """Name a class after its value; pandas turns whole numbers into floats beside missing values, so 1.0 is "1"."""
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         return str(int(value))
     return str(value)
