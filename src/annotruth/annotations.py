@@ -237,12 +237,15 @@ class Annotations:
         """Dense answers (items, raters), -1 = missing."""
         return self.answers.matrix(len(self.items), len(self.raters))
 
-    def item_masks(self, index: int) -> np.ndarray:
-        """One item's masks (raters, *spatial) as uint8, 255 = not labelled; read from disk where they lie there."""
+    def item_masks(self, index: int, *, checked: bool = True) -> np.ndarray:
+        """One item's masks (raters, *spatial) as uint8, 255 = not labelled; read from disk where they lie there.
+
+        ``checked=False`` spares the look for labels outside the classes: for callers that find them on the way.
+        """
         if self._masks is None:
             raise InputError("These annotations are a label table; only masks have item_masks.")
         array = np.asarray(_read(self._masks[index]))
-        if array.dtype == np.uint8 and array.ndim > 1 and not self._strange_labels(array):
+        if array.dtype == np.uint8 and array.ndim > 1 and not (checked and self._strange_labels(array)):
             return array
         return np.stack(
             [mask_labels(array[r], len(self.classes), self._where(index, r)) for r in range(len(self.raters))]
