@@ -113,7 +113,7 @@ def per_item_confusion(posterior: np.ndarray, pixel_confusion: np.ndarray) -> np
     Parameters
     ----------
     posterior : (items, classes, *spatial), the estimated truth
-    pixel_confusion : (items, raters, classes, classes, *spatial), [true, observed]
+    pixel_confusion : (items, raters, classes, classes, *spatial), [true, observed]; axes other than raters may be 1
 
     Returns
     -------
@@ -130,16 +130,15 @@ def per_item_confusion(posterior: np.ndarray, pixel_confusion: np.ndarray) -> np
     """
     posterior, pixel_confusion = np.asarray(posterior), np.asarray(pixel_confusion)
     items, n_classes, *spatial = posterior.shape
-    if pixel_confusion.ndim < 4 or pixel_confusion.shape != (
-        items, pixel_confusion.shape[1], n_classes, n_classes, *spatial,
-    ):  # fmt: skip
+    try:
+        rows = np.broadcast_to(pixel_confusion, (items, pixel_confusion.shape[1], n_classes, n_classes, *spatial))
+    except (ValueError, IndexError) as error:
         raise InputError(
             f"A posterior (items, classes, *spatial) of shape {posterior.shape} does not go with pixel matrices "
             f"(items, raters, classes, classes, *spatial) of shape {pixel_confusion.shape}."
-        )
+        ) from error
     weight = posterior.reshape(items, n_classes, -1)
-    rows = pixel_confusion.reshape(*pixel_confusion.shape[:4], -1)
-    total = np.einsum("ntp,nrtop->nrto", weight, rows, dtype=float, casting="same_kind", optimize=True)
+    total = np.einsum("ntp,nrtop->nrto", weight, rows.reshape(*rows.shape[:4], -1), dtype=float, optimize=True)
     return _divide_rows(total, weight.sum(axis=-1, dtype=float)[:, None])
 
 
