@@ -48,7 +48,7 @@ def confusion_counts(truth: np.ndarray, observed: np.ndarray, n_classes: int, *,
     array([[1, 1],
            [0, 1]])
     """
-    truth, observed = np.asarray(truth), np.asarray(observed)
+    truth, observed = whole_numbers(truth, "Truth"), whole_numbers(observed, "Observed labels")
     counted = known(truth, n_classes, "Truth") & known(observed, n_classes, "Observed labels")
     truth, observed = np.broadcast_arrays(truth, observed)
     batch = counted.shape[:batch_axes]

@@ -130,13 +130,15 @@ def per_item_confusion(posterior: np.ndarray, pixel_confusion: np.ndarray) -> np
     """
     posterior, pixel_confusion = np.asarray(posterior), np.asarray(pixel_confusion)
     items, n_classes, *spatial = posterior.shape
-    try:
-        rows = np.broadcast_to(pixel_confusion, (items, pixel_confusion.shape[1], n_classes, n_classes, *spatial))
-    except (ValueError, IndexError) as error:
+    shape = (items, *pixel_confusion.shape[1:2], n_classes, n_classes, *spatial)
+    if pixel_confusion.ndim != len(shape) or any(
+        have not in (1, want) for have, want in zip(pixel_confusion.shape, shape)
+    ):
         raise InputError(
             f"A posterior (items, classes, *spatial) of shape {posterior.shape} does not go with pixel matrices "
             f"(items, raters, classes, classes, *spatial) of shape {pixel_confusion.shape}."
-        ) from error
+        )
+    rows = np.broadcast_to(pixel_confusion, shape)
     weight = posterior.reshape(items, n_classes, -1)
     total = np.einsum("ntp,nrtop->nrto", weight, rows.reshape(*rows.shape[:4], -1), dtype=float, optimize=True)
     return _divide_rows(total, weight.sum(axis=-1, dtype=float)[:, None])

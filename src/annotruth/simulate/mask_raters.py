@@ -80,10 +80,9 @@ class MaskRater:
             case "under":
                 _thin(mask, targets, UNDER_RADIUS * self.strength, rng)
             case "wrong":
-                swapped = rng.random() < self.strength
                 _thicken(mask, targets, WRONG_RADIUS * self.strength, rng)
                 _break_up(mask, truth, targets, self.strength, rng)
-                if swapped:
+                if rng.random() < self.strength:
                     mask = _swap_table(targets, n_classes)[mask]
             case "blank" if rng.random() < self.strength:
                 mask[np.isin(mask, targets)] = 0
