@@ -1,0 +1,133 @@
+"""What the page says apart from single cases: the raters, the scores, the data in short, settings and versions."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from annotruth.annotations import Annotations
+from annotruth.errors import InputError
+from annotruth.report import tiles
+from annotruth.report.evidence import Evidence, Model
+from annotruth.report.figures import Nested
+from annotruth.report.words import Habit, describe, number, percent, short
+
+MOST_NUMBERED_CLASSES = 11
+"""Larger matrices are shown without numbers, as a picture."""
+LIBRARIES = ("annotruth", "numpy", "scipy", "torch", "lightning", "monai", "matplotlib")
+
+
+@dataclass(frozen=True)
+class RaterRow:
+    """One rater as the table and the heat maps show them; what the model does not know is None.
+
+    Attributes
+    ----------
+    agreement : mean foreground Dice with the estimated truth, None = nothing labelled
+    confusion : (classes, classes) [true, observed]
+    picture : data URI of the matrix where it is too large for numbers
+    """
+
+    name: str
+    skill: float | None
+    interval: tuple[float, float] | None
+    agreement: float | None
+    labelled: int
+    habit: Habit | None
+    confusion: np.ndarray | None
+    picture: str | None
+
+
+def rater_rows(model: Model, ann: Annotations, evidence: Evidence) -> list[RaterRow]:
+    """Every rater of the model and of the annotations, the most skilled first."""
+    agreement, rows = evidence.agreement, []
+    for name in dict.fromkeys([*model.raters_, *ann.raters]):
+        dice = agreement[:, ann.raters.index(name)] if name in ann.raters else np.array([])
+        dice = dice[~np.isnan(dice)]
+        learnt = model.annotators_.get(name)
+        confusion = None if learnt is None else np.asarray(learnt.confusion, dtype=float)
+        large = confusion is not None and len(confusion) > MOST_NUMBERED_CLASSES
+        rows.append(
+            RaterRow(
+                name=name,
+                skill=None if learnt is None else float(learnt.skill),
+                interval=None if learnt is None else learnt.interval,
+                agreement=float(dice.mean()) if len(dice) else None,
+                labelled=len(dice),
+                habit=None if confusion is None else describe(confusion, ann.classes, evidence.shares),
+                confusion=confusion,
+                picture=tiles.matrix(confusion) if confusion is not None and large else None,
+            )
+        )
+    return sorted(rows, key=lambda row: -np.inf if row.skill is None else row.skill, reverse=True)
+
+
+def in_short(rows: list[RaterRow], evidence: Evidence) -> list[str]:
+    """The findings in a few plain sentences."""
+    told = []
+    if evidence.dice is not None:
+        told.append(f"The estimate reaches a mean Dice of {number(evidence.dice, 3)} against the known truth.")
+    ranked = sorted((row for row in rows if row.agreement is not None), key=lambda row: -(row.agreement or 0))
+    if len(ranked) > 1:
+        best, worst = ranked[0], ranked[-1]
+        how = f", who {worst.habit.kind}" if worst.habit else ""
+        told.append(
+            f"Closest to the estimated truth is {short(best.name)} (Dice {number(best.agreement)}), "
+            f"furthest {short(worst.name)} (Dice {number(worst.agreement)}){how}."
+        )
+    if len(evidence.cases) > 1:
+        disputed = evidence.most_disputed(1)[0]
+        told.append(
+            f"The most disputed case is {short(disputed.name, 48)} (disagreement {percent(disputed.disagreement)})."
+        )
+    return told
+
+
+def nested_scores(scores: Mapping[str, Any] | None, method: str) -> Nested:
+    """Bring scores to one form: value by setting, method and metric; a flat dict belongs to the current method.
+
+    Examples
+    --------
+    >>> nested_scores({"dice": 0.9}, "pixel-cm")
+    {'': {'pixel-cm': {'dice': 0.9}}}
+    """
+    if not scores:
+        return {}
+    if all(isinstance(value, Real) for value in scores.values()):
+        return {"": {method: dict(scores)}}
+    try:
+        rows = [row for by_method in scores.values() for row in by_method.values()]
+        if all(isinstance(value, Real) for row in rows for value in row.values()):
+            return scores
+    except AttributeError:
+        pass
+    raise InputError(
+        "scores must be {metric: number} or {setting: {method: {metric: number}}}; "
+        f"found {json.dumps(scores, default=str)[:120]} …"
+    )
+
+
+def settings(model: Model) -> dict[str, str]:
+    """The model's settings as text; nested ones as JSON."""
+    return {
+        str(name): value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
+        for name, value in model.settings_.items()
+    }
+
+
+def versions() -> dict[str, str]:
+    """Versions of what took part, read without importing it."""
+    found = {"python": platform.python_version()}
+    for library in LIBRARIES:
+        try:
+            found[library] = version(library)
+        except PackageNotFoundError:
+            continue
+    return found
