@@ -1,0 +1,275 @@
+"""The two steps of expectation-maximisation on answers, in the log domain, and the loop of both.
+
+Whoever has answers and a prior per item (a class frequency here, a network's output elsewhere) shares these steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+
+from annotruth.answers import Answers
+from annotruth.fusion.em_kernels import PADDING, count_rows, expect_rows, posterior_rows, share_rows
+from annotruth.fusion.threads import run_parts
+from annotruth.fusion.votes import Votes, answer_cells, first_answers
+from annotruth.validation import MISSING_LABEL
+
+LEAST_COUNT = 1e-10
+"""Expected counts never fall below this: no answer is impossible, and rows without evidence come out uniform."""
+_MOST_LANES, _LANE_BYTES, _LANE_ANSWERS = 16, 2**28, 2**13
+
+
+def truth_posterior(
+    answers: Answers,
+    log_prior: np.ndarray,
+    log_confusion: np.ndarray,
+    *,
+    n_items: int | None = None,
+    gold: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """E-step: how probable each class is for each item, given who answered what.
+
+    posterior[i, k] ∝ prior[i, k] · Π_answers confusion[rater, k, label]
+
+    Parameters
+    ----------
+    answers : the answers, sorted by item
+    log_prior : (items, classes) log prior of each item, or (classes,) one for all
+    log_confusion : (raters, classes, classes) log of [true, observed]
+    n_items : how many items there are; needed when ``log_prior`` is one for all
+    gold : (items,) true classes, -1 = unknown; where known, the posterior is certain
+
+    Returns
+    -------
+    posterior : (items, classes) float64, rows sum to 1; items without answers get their prior
+    log_evidence : (items,) log probability of the item's answers; their sum is the log-likelihood
+
+    Examples
+    --------
+    >>> answers = Answers(np.array([0, 0], np.int32), np.array([0, 1], np.int32), np.array([1, 1], np.int16))
+    >>> good = np.log([[0.9, 0.1], [0.2, 0.8]])
+    >>> posterior, evidence = truth_posterior(answers, np.log([0.5, 0.5]), np.stack([good, good]), n_items=2)
+    >>> posterior.round(3)
+    array([[0.015, 0.985],
+           [0.5  , 0.5  ]])
+    """
+    log_prior = np.atleast_2d(np.ascontiguousarray(log_prior, dtype=np.float64))
+    n_items = len(log_prior) if n_items is None else n_items
+    n_classes = log_prior.shape[1]
+    start, cell = first_answers(answers, n_items), answer_cells(answers, len(log_confusion), n_classes)
+    known = np.full(n_items, MISSING_LABEL, dtype=np.int16) if gold is None else gold.astype(np.int16)
+    posterior, evidence = np.empty((n_items, n_classes)), np.empty(n_items)
+    seen = _by_label(log_confusion)
+
+    def work(first: int, last: int) -> None:
+        posterior_rows(first, last, start, cell, known, log_prior, seen, posterior, evidence)
+
+    run_parts(work, _lanes(start, 0))
+    return posterior, evidence
+
+
+def expected_counts(
+    answers: Answers, posterior: np.ndarray, n_raters: int, weight: np.ndarray | None = None
+) -> np.ndarray:
+    """First half of the M-step: how often each rater is expected to have called class i j.
+
+    counts[r, i, j] = Σ_items weight · posterior[item, i] · [rater r answered j]
+
+    Parameters
+    ----------
+    answers : the answers, sorted by item
+    posterior : (items, classes)
+    weight : (items,) what each item counts; by default 1
+
+    Returns
+    -------
+    (raters, classes, classes) float64, [true, observed]; the same bits for any number of threads
+
+    Examples
+    --------
+    >>> answers = Answers(np.array([0, 1], np.int32), np.array([0, 0], np.int32), np.array([1, 1], np.int16))
+    >>> expected_counts(answers, np.array([[0.25, 0.75], [0.0, 1.0]]), n_raters=1)
+    array([[[0.  , 0.25],
+            [0.  , 1.75]]])
+    """
+    weighted = np.asarray(posterior, dtype=np.float64)
+    weighted = np.ascontiguousarray(weighted if weight is None else weighted * weight[:, None])
+    n_items, n_classes = weighted.shape
+    start, cell = first_answers(answers, n_items), answer_cells(answers, n_raters, n_classes)
+    lanes = _lanes(start, n_raters * n_classes**2)
+    counts = _own_rows(len(lanes), n_raters * n_classes**2)
+
+    def work(lane: int, first: int, last: int) -> None:
+        count_rows(first, last, start, cell, weighted, counts[lane])
+
+    run_parts(work, [(lane, *part) for lane, part in enumerate(lanes)])
+    return _by_truth(counts.sum(axis=0), n_raters, n_classes)
+
+
+def confusion_from_counts(
+    counts: np.ndarray, pseudo_counts: np.ndarray | None = None, *, one_coin: bool = False
+) -> np.ndarray:
+    """Second half of the M-step: confusion matrices (raters, classes, classes) from expected counts.
+
+    Parameters
+    ----------
+    counts : (raters, classes, classes) from :func:`expected_counts`
+    pseudo_counts : Dirichlet prior, (raters, classes, classes) or (classes, classes): labels each rater is taken to
+        have given already, on items of known truth
+    one_coin : one number per rater, its chance to be right whatever the class; errors spread evenly
+
+    Examples
+    --------
+    >>> confusion_from_counts(np.array([[[3.0, 1.0], [0.0, 0.0]]])).round(2)
+    array([[[0.75, 0.25],
+            [0.5 , 0.5 ]]])
+    >>> confusion_from_counts(np.array([[[3.0, 1.0], [0.0, 6.0]]]), one_coin=True).round(2)
+    array([[[0.9, 0.1],
+            [0.1, 0.9]]])
+    """
+    counts = counts if pseudo_counts is None else counts + pseudo_counts
+    n_classes = counts.shape[-1]
+    if not one_coin or n_classes == 1:
+        floored = np.maximum(counts, LEAST_COUNT)
+        return floored / floored.sum(axis=-1, keepdims=True)
+    right = np.maximum(np.trace(counts, axis1=1, axis2=2), LEAST_COUNT)
+    wrong = np.maximum(counts.sum(axis=(1, 2)) - np.trace(counts, axis1=1, axis2=2), LEAST_COUNT)
+    unseen = counts.sum(axis=(1, 2)) == 0
+    skill = np.where(unseen, 1 / n_classes, right / (right + wrong))[:, None, None]
+    return np.where(np.eye(n_classes, dtype=bool), skill, (1 - skill) / (n_classes - 1))
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What expectation-maximisation found.
+
+    Attributes
+    ----------
+    confusion, counts : (raters, classes, classes) matrices, and the expected counts under them
+    prior : (classes,)
+    log_likelihood : (iterations,) never falling; with pseudo-counts, plus the log density of that prior
+    converged : whether the stopping rule was met
+    """
+
+    confusion: np.ndarray
+    counts: np.ndarray
+    prior: np.ndarray
+    log_likelihood: np.ndarray
+    converged: bool
+
+
+def maximise(
+    votes: Votes,
+    *,
+    prior: Literal["estimated", "votes"] | np.ndarray,
+    max_iter: int,
+    tol: float,
+    stop: Literal["likelihood", "parameters"],
+    pseudo_counts: np.ndarray | None = None,
+    one_coin: bool = False,
+    start: tuple[np.ndarray, np.ndarray] | None = None,
+) -> Estimate:
+    """Alternate M- and E-steps until nothing changes any more.
+
+    Parameters
+    ----------
+    prior : "estimated" anew in each M-step; "votes" fixed at the share of each class among the votes; or given
+    stop : when the log-likelihood per answer gains less than ``tol``, or no parameter moves by more than ``tol``
+    start : (confusion, prior) to go on from; by default the raters' vote shares stand in for the first posterior
+    """
+    teaching = votes.reweighted(np.where(votes.answered, votes.weight, 0.0))
+    total = max(float(teaching.weight.sum()), LEAST_COUNT)
+    n_answers = max(float(votes.labelled_counts().sum()), 1.0)
+    counts, classes, _ = _expectation(teaching, None)
+    frequency = classes / total if isinstance(prior, str) else np.asarray(prior, dtype=np.float64)
+    if start is not None:
+        if isinstance(prior, str) and prior == "estimated":  # a class that is new must not stay at zero for ever
+            frequency = np.where(start[1] > 0, start[1], frequency)
+            frequency = frequency / frequency.sum()
+        counts, classes, _ = _expectation(teaching, (frequency, start[0]))
+    path: list[float] = []
+    confusion, converged = np.zeros_like(counts), False
+    while len(path) < max_iter and not converged:
+        before, before_prior = confusion, frequency
+        confusion = confusion_from_counts(counts, pseudo_counts, one_coin=one_coin)
+        if isinstance(prior, str) and prior == "estimated":
+            frequency = classes / total
+        counts, classes, likelihood = _expectation(teaching, (frequency, confusion))
+        path.append(likelihood + (0.0 if pseudo_counts is None else float((pseudo_counts * np.log(confusion)).sum())))
+        if len(path) > 1 and stop == "likelihood":
+            converged = path[-1] - path[-2] < tol * n_answers
+        elif len(path) > 1:
+            moved = max(np.abs(confusion - before).max(), np.abs(frequency - before_prior).max())
+            converged = bool(moved <= tol)
+    return Estimate(confusion, counts, frequency, np.array(path), converged)
+
+
+def log_of(probability: np.ndarray) -> np.ndarray:
+    """Logarithm in which zero quietly becomes -inf."""
+    with np.errstate(divide="ignore"):
+        return np.log(probability)
+
+
+# -- inner workings ---------------------------------------------------------------------------------------------
+
+
+def _expectation(
+    votes: Votes, parameters: tuple[np.ndarray, np.ndarray] | None
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Take the E-step and the sums of the M-step in one pass, without keeping a posterior.
+
+    Without parameters (prior, confusion), the shares of the votes serve as posterior.
+
+    Returns
+    -------
+    expected counts (raters, classes, classes), expected items per class (classes,), log-likelihood
+    """
+    n_raters, n_classes = votes.n_raters, votes.n_classes
+    lanes = _lanes(votes.first_answer, n_raters * n_classes**2)
+    counts, classes = _own_rows(len(lanes), n_raters * n_classes**2), _own_rows(len(lanes), n_classes)
+    start, cell, weight, gold = votes.first_answer, votes.cell, votes.weight, votes.gold
+    if parameters is not None:
+        log_prior, seen = log_of(parameters[0])[None], _by_label(log_of(parameters[1]))
+
+    def work(lane: int, first: int, last: int) -> float:
+        if parameters is None:
+            share_rows(first, last, start, cell, weight, gold, counts[lane], classes[lane], n_classes)
+            return 0.0
+        return expect_rows(first, last, start, cell, weight, gold, log_prior, seen, counts[lane], classes[lane])
+
+    likelihood = run_parts(work, [(lane, *part) for lane, part in enumerate(lanes)])
+    expected = classes.sum(axis=0)[:n_classes]
+    return _by_truth(counts.sum(axis=0), n_raters, n_classes), expected, float(sum(likelihood))
+
+
+def _lanes(start: np.ndarray, n_cells: int) -> list[tuple[int, int]]:
+    """Cut the rows into lanes of about as many answers each.
+
+    Each lane adds up on its own and the lanes are added in order. Their number depends on the data alone, so the
+    sums are the same bits for any number of threads.
+    """
+    n_rows, n_answers = len(start) - 1, int(start[-1])
+    affordable = _LANE_BYTES // max(8 * n_cells, 1)
+    count = int(max(1, min(_MOST_LANES, affordable, (n_answers + n_rows) // _LANE_ANSWERS)))
+    work = start + np.arange(n_rows + 1)
+    edges = np.searchsorted(work, np.linspace(0, work[-1], count + 1)[1:-1])
+    edges = np.concatenate([[0], edges, [n_rows]]).astype(np.int64)
+    return [(int(a), int(b)) for a, b in pairwise(edges)]
+
+
+def _own_rows(count: int, size: int) -> np.ndarray:
+    """Zeros (count, size + padding): rows that different threads may write without slowing each other down."""
+    return np.zeros((count, size + PADDING))
+
+
+def _by_label(log_confusion: np.ndarray) -> np.ndarray:
+    """Lay matrices out flat as (raters, observed, true): what one answer says about every class, side by side."""
+    return np.ascontiguousarray(log_confusion.transpose(0, 2, 1), dtype=np.float64).reshape(-1)
+
+
+def _by_truth(counts: np.ndarray, n_raters: int, n_classes: int) -> np.ndarray:
+    by_label = counts[: n_raters * n_classes**2].reshape(n_raters, n_classes, n_classes)
+    return np.ascontiguousarray(by_label.transpose(0, 2, 1))

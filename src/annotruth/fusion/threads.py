@@ -1,0 +1,67 @@
+"""Threads for compiled loops. Which parts there are never depends on the threads, so neither do the results.
+
+The kernels release Python's lock and run in a plain thread pool: no threading layer to choose, safe to call from
+several threads at once and in forked workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+import numba
+
+T = TypeVar("T")
+
+_chosen: ContextVar[int | None] = ContextVar("annotruth_threads", default=None)
+
+
+def thread_count() -> int:
+    """How many threads the compiled loops use: as many as there are cores, or ``NUMBA_NUM_THREADS``."""
+    return _chosen.get() or int(numba.config.NUMBA_NUM_THREADS)
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """Use this many threads inside the ``with`` block.
+
+    Examples
+    --------
+    >>> with threads(1):
+    ...     thread_count()
+    1
+    """
+    token = _chosen.set(max(1, int(count)))
+    try:
+        yield
+    finally:
+        _chosen.reset(token)
+
+
+def run_parts(work: Callable[..., T], parts: Sequence[tuple[Any, ...]]) -> list[T]:
+    """Call ``work(*part)`` for each part, in threads; give the results in the order of the parts.
+
+    Examples
+    --------
+    >>> run_parts(lambda first, last: last - first, [(0, 3), (3, 7)])
+    [3, 4]
+    """
+    workers = min(thread_count(), len(parts))
+    if workers <= 1:
+        return [work(*part) for part in parts]
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(lambda part: work(*part), parts))
+
+
+def split_range(size: int, part: int) -> list[tuple[int, int]]:
+    """Cut ``range(size)`` into pieces of at most ``part``.
+
+    Examples
+    --------
+    >>> split_range(5, 2)
+    [(0, 2), (2, 4), (4, 5)]
+    """
+    return [(first, min(first + part, size)) for first in range(0, size, part)]
