@@ -85,7 +85,7 @@ class MaskRater:
                 if rng.random() < self.strength:
                     mask = _swap_table(targets, n_classes)[mask]
             case "blank" if rng.random() < self.strength:
-                mask[np.isin(mask, targets)] = 0
+                mask[_among(mask, targets)] = 0
         mask[truth == MISSING_PIXEL] = MISSING_PIXEL
         return mask
 
@@ -106,7 +106,7 @@ def make_raters(
         raise InputError(f"Give raters as a list of kinds ({', '.join(MASK_RATERS)}) or MaskRaters, found {raters!r}.")
     if isinstance(raters, Mapping):
         raters = [MaskRater(kind, name=name) for name, kind in raters.items()]
-    strengths = [float(strength)] * len(raters) if np.ndim(strength) == 0 else list(strength)  # type: ignore
+    strengths: list[float] = np.ravel(strength).tolist() * (len(raters) if np.ndim(strength) == 0 else 1)
     if len(strengths) != len(raters):
         raise InputError(f"{len(raters)} raters but {len(strengths)} strengths: give one number, or one per rater.")
     made = [MaskRater(rater) if isinstance(rater, str) else rater for rater in raters]
@@ -118,9 +118,16 @@ def make_raters(
     return tuple(replace(rater, name=n, strength=rater.strength * s) for rater, n, s in zip(made, names, strengths))
 
 
+def _among(mask: np.ndarray, targets: list[int]) -> np.ndarray:
+    """Tell which pixels (*spatial) are of a target class, by a table: np.isin dawdles on small masks."""
+    table = np.zeros(256, dtype=bool)
+    table[targets] = True
+    return table[mask]
+
+
 def _thicken(mask: np.ndarray, targets: list[int], radius: float, rng: np.random.Generator) -> None:
     """Let the targets grow over background and other classes; a new pixel takes the class of its nearest target."""
-    inside = np.isin(mask, targets)
+    inside = _among(mask, targets)
     new = grow(inside, radius, smooth_field(mask.shape, rng)) & ~inside
     if len(targets) == 1:
         mask[new] = targets[0]
@@ -143,8 +150,8 @@ def _break_up(
 ) -> None:
     """Cut the thickened targets into pieces, leaving background between them."""
     reach = WRONG_RADIUS * strength + 1
-    cuts = cut(np.isin(truth, targets), CUT_WIDTH * strength, reach, rng)
-    mask[cuts & np.isin(mask, targets)] = 0
+    cuts = cut(_among(truth, targets), CUT_WIDTH * strength, reach, rng)
+    mask[cuts & _among(mask, targets)] = 0
 
 
 def _swap_table(targets: list[int], n_classes: int) -> np.ndarray:
