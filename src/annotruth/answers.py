@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,11 +93,7 @@ def answers_from_frame(
     item_codes, item_names = _codes(_column(frame, "item"), "item", items)
     rater_codes, rater_names = _codes(_column(frame, "rater"), "rater", None)
     label_codes, class_names = _class_codes(_column(frame, "label"), classes)
-    if len(class_names) > MAX_TABLE_CLASSES:
-        raise InputError(f"{len(class_names)} classes are too many; at most {MAX_TABLE_CLASSES} can be told apart.")
-    answers = _without_duplicates(
-        item_codes, rater_codes, label_codes, duplicates, item_names, rater_names, class_names
-    )
+    answers = merge_answers(item_codes, rater_codes, label_codes, duplicates, item_names, rater_names, class_names)
     return answers, item_names, rater_names, class_names
 
 
@@ -132,10 +128,7 @@ def _class_codes(column: pd.Series, classes: Sequence[Any] | None) -> tuple[np.n
         row = int(np.flatnonzero(codes < 0)[0])
         raise InputError(f"Row {row} of the label table has no label; remove the row if the rater did not answer.")
     found = [class_name(value) for value in values]
-    if classes is None:
-        names = tuple(sorted(set(found), key=_natural))
-    else:
-        names = unique_names([str(name) for name in classes], "class")
+    names = name_classes(found, classes)
     position = {name: index for index, name in enumerate(names)}
     strangers = [name for name in found if name not in position]
     if strangers:
@@ -153,6 +146,17 @@ def class_name(value: Any) -> str:
     return str(value)
 
 
+def name_classes(found: Iterable[str], given: Sequence[Any] | None = None) -> tuple[str, ...]:
+    """Give the class names: as they are given, or those found, numbers by value before words by letter."""
+    if given is None:
+        names = tuple(sorted(set(found), key=_natural))
+    else:
+        names = unique_names([str(name) for name in given], "class")
+    if len(names) > MAX_TABLE_CLASSES:
+        raise InputError(f"{len(names)} classes are too many; at most {MAX_TABLE_CLASSES} can be told apart.")
+    return names
+
+
 def _natural(name: str) -> tuple[int, float, str]:
     try:
         return (0, float(name), name)
@@ -160,7 +164,7 @@ def _natural(name: str) -> tuple[int, float, str]:
         return (1, 0.0, name)
 
 
-def _without_duplicates(
+def merge_answers(
     item: np.ndarray,
     rater: np.ndarray,
     label: np.ndarray,
