@@ -65,12 +65,14 @@ def finite_image(array: np.ndarray, where: str) -> np.ndarray:
     return array
 
 
-def same_grid(mask_shape: tuple[int, ...], image_shape: tuple[int, ...], where: str) -> None:
-    """Refuse a mask whose size differs from its image's."""
+def same_grid(
+    mask_shape: tuple[int, ...], image_shape: tuple[int, ...], where: str, reference: str = "the image"
+) -> None:
+    """Refuse a mask whose size differs from its image's, or from that of another ``reference``."""
     if tuple(mask_shape) != tuple(image_shape):
         raise InputError(
-            f"{where}: the mask has size {_size(mask_shape)} but the image has {_size(image_shape)}. "
-            "Resample the mask to the image's grid."
+            f"{where}: the mask has size {_size(mask_shape)} but {reference} has {_size(image_shape)}. "
+            "Resample the mask to that grid."
         )
 
 
