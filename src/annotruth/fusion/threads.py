@@ -6,10 +6,12 @@ several threads at once and in forked workers.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
 from typing import Any, TypeVar
 
 import numba
@@ -52,8 +54,15 @@ def run_parts(work: Callable[..., T], parts: Sequence[tuple[Any, ...]]) -> list[
     workers = min(thread_count(), len(parts))
     if workers <= 1:
         return [work(*part) for part in parts]
-    with ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(lambda part: work(*part), parts))
+    return list(_pool(workers).map(lambda part: work(*part), parts))
+
+
+@cache
+def _pool(workers: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(workers, thread_name_prefix="annotruth")
+
+
+os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not survive a fork
 
 
 def split_range(size: int, part: int) -> list[tuple[int, int]]:

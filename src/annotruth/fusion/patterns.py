@@ -1,0 +1,195 @@
+"""Vote patterns: the distinct tuples of votes over the pixels of masks, counted in one pass, looked up in another.
+
+With one confusion matrix per rater, a pixel matters only through its tuple of votes. There are few distinct tuples,
+so that everything expensive happens on them, and the pixels are read twice and written once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from annotruth.errors import InputError
+from annotruth.fusion import pattern_kernels as kernels
+from annotruth.fusion.threads import run_parts, split_range, thread_count
+from annotruth.fusion.votes import Votes
+from annotruth.validation import MISSING_PIXEL
+
+DENSE_TABLE = 2**16
+"""Tuples are numbered directly while there can be no more than this many, and hashed beyond."""
+_PART = 2**20  # pixels per part
+
+
+@dataclass(frozen=True)
+class Patterns:
+    """Distinct tuples of votes.
+
+    Attributes
+    ----------
+    votes : (raters, patterns) uint8 labels, 255 = missing
+    gold : (patterns,) uint8 true label where known, 255 elsewhere; pixels of known truth have tuples of their own
+    counts : (patterns,) int64 pixels with this tuple
+    """
+
+    votes: np.ndarray
+    gold: np.ndarray
+    counts: np.ndarray
+
+    def for_raters(self, position: np.ndarray, n_raters: int, n_classes: int) -> Votes:
+        """Give the votes to estimators, each rater at its position among ``n_raters``."""
+        votes = np.full((n_raters, len(self.counts)), MISSING_PIXEL, dtype=np.uint8)
+        votes[position] = self.votes
+        return Votes.from_patterns(votes, self.counts, self.gold, n_classes)
+
+    def unlabelled(self) -> int:
+        """Count the pixels that nobody labelled and whose truth is not known."""
+        empty = (self.votes == MISSING_PIXEL).all(axis=0) & (self.gold == MISSING_PIXEL)
+        return int(self.counts[empty].sum())
+
+
+def count_patterns(masks: np.ndarray, n_classes: int, gold: np.ndarray | None = None) -> Patterns:
+    """Count the distinct tuples of votes.
+
+    Parameters
+    ----------
+    masks : (raters, pixels) uint8 labels, 255 = missing
+    gold : (pixels,) uint8 true labels, 255 = unknown
+
+    Raises
+    ------
+    InputError : a label lies outside the classes
+
+    Examples
+    --------
+    >>> found = count_patterns(np.array([[0, 1, 1, 255], [0, 1, 1, 0]], dtype=np.uint8), n_classes=2)
+    >>> found.votes.T.tolist(), found.counts.tolist()
+    ([[0, 0], [1, 1], [255, 0]], [1, 2, 1])
+    """
+    masks, truth = _read_only(masks), _read_only(np.empty(0, np.uint8) if gold is None else gold)
+    n_columns = len(masks) + (gold is not None)
+    if (n_classes + 1) ** n_columns <= DENSE_TABLE:
+        return _count_dense(masks, truth, n_classes)
+    return _count_hashed(masks, truth, n_classes, np.empty(0, dtype=np.int64))
+
+
+def merge_patterns(parts: Sequence[Patterns], n_classes: int) -> Patterns:
+    """Add up patterns counted apart, of the same raters.
+
+    Examples
+    --------
+    >>> one = count_patterns(np.array([[0, 1]], dtype=np.uint8), n_classes=2)
+    >>> merge_patterns([one, one], n_classes=2).counts.tolist()
+    [2, 2]
+    """
+    if len(parts) == 1:
+        return parts[0]
+    votes, gold = np.concatenate([p.votes for p in parts], axis=1), np.concatenate([p.gold for p in parts])
+    return _count_hashed(_read_only(votes), _read_only(gold), n_classes, np.concatenate([p.counts for p in parts]))
+
+
+class PatternLookup:
+    """Where to find each pixel's pattern, for patterns counted over the same masks.
+
+    Examples
+    --------
+    >>> masks = np.array([[0, 1, 1, 0], [0, 1, 1, 0]], dtype=np.uint8)
+    >>> lookup = PatternLookup(count_patterns(masks, n_classes=2), n_classes=2)
+    >>> lookup.write(masks, np.array([[10, 20]], dtype=np.uint8))
+    array([[10, 20, 20, 10]], dtype=uint8)
+    """
+
+    def __init__(self, patterns: Patterns, n_classes: int, *, with_gold: bool = False) -> None:
+        self._n_classes = n_classes
+        votes, gold = _read_only(patterns.votes), _read_only(patterns.gold if with_gold else np.empty(0, np.uint8))
+        self._table_size = (n_classes + 1) ** (len(votes) + with_gold)
+        self._dense = self._table_size <= DENSE_TABLE
+        if self._dense:
+            self._codes = kernels.codes(votes, gold, n_classes)
+        else:
+            self._slots, self._keys = kernels.hash_index(votes, gold)
+
+    def write(
+        self, masks: np.ndarray, table: np.ndarray, out: np.ndarray | None = None, gold: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Write to each pixel its pattern's column of a table.
+
+        Parameters
+        ----------
+        masks, gold : as in :func:`count_patterns`
+        table : (rows, patterns) of float32 probabilities, or uint8 labels below 255
+        out : (rows, pixels) to fill; made if not given
+        """
+        masks, truth = _read_only(masks), _read_only(np.empty(0, np.uint8) if gold is None else gold)
+        out = np.empty((len(table), masks.shape[1]), dtype=table.dtype) if out is None else out
+        unknown = table.dtype.type(-1 if table.dtype.kind == "f" else MISSING_PIXEL)
+        if self._dense:
+            by_code = np.full((len(table), self._table_size), unknown, dtype=table.dtype)
+            by_code[:, self._codes] = table
+
+            def work(first: int, last: int) -> bool:
+                return kernels.write_dense(masks, truth, first, last, self._n_classes, by_code, unknown, out)
+        else:
+            by_pattern = np.ascontiguousarray(table)
+
+            def work(first: int, last: int) -> bool:
+                return kernels.write_hashed(masks, truth, first, last, self._slots, self._keys, by_pattern, out)
+
+        if not all(run_parts(work, split_range(masks.shape[1], _PART))):
+            raise InputError("The masks hold votes that were not there when they were counted: have the files changed?")
+        return out
+
+
+def _count_dense(masks: np.ndarray, gold: np.ndarray, n_classes: int) -> Patterns:
+    n_columns = len(masks) + (len(gold) > 0)
+    size = (n_classes + 1) ** n_columns
+    n_pixels = masks.shape[1]
+    part = max(_PART // 8, -(-n_pixels // (4 * thread_count())))  # counts are whole numbers: any parts give the same
+
+    def work(first: int, last: int) -> tuple[np.ndarray, bool]:
+        return kernels.count_dense(masks, gold, first, last, n_classes, size)
+
+    done = run_parts(work, split_range(n_pixels, part))
+    if any(strange for _, strange in done):
+        raise _outside(n_classes)
+    total = sum((table for table, _ in done), np.zeros(size, dtype=np.int64))
+    codes = np.flatnonzero(total)
+    columns = np.empty((n_columns, len(codes)), dtype=np.uint8)
+    rest = codes.copy()
+    for column in range(n_columns - 1, -1, -1):
+        rest, digit = np.divmod(rest, n_classes + 1)
+        columns[column] = np.where(digit == n_classes, MISSING_PIXEL, digit)
+    known = columns[-1] if len(gold) else np.full(len(codes), MISSING_PIXEL, dtype=np.uint8)
+    return Patterns(columns[: len(masks)], known, total[codes])
+
+
+def _count_hashed(masks: np.ndarray, gold: np.ndarray, n_classes: int, weight: np.ndarray) -> Patterns:
+    """Count by hashing; with ``weight`` (pixels,), count each pixel so many times."""
+
+    def work(first: int, last: int) -> tuple[np.ndarray, np.ndarray, bool]:
+        return kernels.count_hashed(masks, gold, first, last, n_classes, weight)
+
+    done = run_parts(work, split_range(masks.shape[1], _PART))
+    if any(strange for _, _, strange in done):
+        raise _outside(n_classes)
+    seen_at = np.concatenate([where for where, _, _ in done]) if done else np.empty(0, dtype=np.int64)
+    counts = np.concatenate([count for _, count, _ in done]) if done else np.empty(0, dtype=np.int64)
+    votes = np.ascontiguousarray(masks[:, seen_at])
+    known = gold[seen_at] if len(gold) else np.full(len(seen_at), MISSING_PIXEL, dtype=np.uint8)
+    if len(done) <= 1:
+        return Patterns(votes, known, counts)
+    part, part_gold = _read_only(votes), _read_only(known)
+    first_seen, total, _ = kernels.count_hashed(part, part_gold, 0, len(known), n_classes, counts)
+    return Patterns(votes[:, first_seen], known[first_seen], total)
+
+
+def _outside(n_classes: int) -> InputError:
+    return InputError(f"A mask holds labels outside its {n_classes} classes.")
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    """Give kernels one kind of array whether it came from memory or from a read-only file."""
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view
