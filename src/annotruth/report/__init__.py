@@ -113,7 +113,13 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(percent=words.percent, number=words.number, short=words.short, heading=heading)
+    environment.filters.update(
+        percent=lambda share: words.unbroken(words.percent(share)),
+        unbroken=words.unbroken,
+        number=words.number,
+        short=words.short,
+        heading=heading,
+    )
     return environment
 
 

@@ -10,7 +10,6 @@ import numpy as np
 
 NOTICEABLE = 0.15
 """Errors below this share of the foreground's area are not worth a word."""
-THIN_SPACE = "\u202f"
 LOWER_IS_BETTER = ("rmse", "error", "loss", "ged", "distance", "hausdorff", "brier", "ece", "nll")
 HIGHER_IS_BETTER = ("dice", "iou", "jaccard", "accuracy", "auc", "precision", "recall", "sensitivity", "specificity")
 
@@ -42,7 +41,18 @@ def percent(share: float) -> str:
         text = "<1"
     else:
         text = str(rounded)
-    return f"{text}{THIN_SPACE}%"
+    return f"{text} %"
+
+
+def unbroken(text: str) -> str:
+    """Tie percentages together with a narrow space, at which no line breaks.
+
+    Examples
+    --------
+    >>> unbroken("21 %") == "21\\u202f%"
+    True
+    """
+    return text.replace(" %", "\u202f%")
 
 
 def number(value: float | None, digits: int = 2) -> str:
