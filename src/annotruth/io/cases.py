@@ -1,0 +1,129 @@
+"""Case folders as Annotations. Files' heads are read at once, pixels when they are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from annotruth.annotations import Annotations, Lazy
+from annotruth.errors import InputError
+from annotruth.io.dataset import Dataset
+from annotruth.io.files import read_image, read_mask
+from annotruth.io.formats import case_of, suffix_of
+from annotruth.io.layout import IMAGES, RATERS, TRUTH, Layout, list_files, scan
+from annotruth.io.pixels import Pixels, refuse_unnamed_value, settle_classes
+from annotruth.io.problems import place, refuse
+from annotruth.io.survey import Survey, mask_values, read_classes, settings, survey, survey_files
+from annotruth.validation import MISSING_PIXEL, same_grid
+
+
+def load_cases(folder: Path) -> Annotations:
+    """Load a case folder: images/<case>.<ext>, raters/<rater>/<case>.<ext>, truth/<case>.<ext>, dataset.json."""
+    found = survey(folder, refuse)
+    return _annotations(found, _classes(found))
+
+
+def load_images(path: str | Path, rank: int | None = None, classes: Sequence[str] = ()) -> Annotations:
+    """Load images without raters: to label them with a model, or to simulate raters.
+
+    Parameters
+    ----------
+    path : a folder of images, one image, or a folder with images/ and optionally truth/ and dataset.json
+    rank : how many spatial axes the images have; true masks, where there are any, tell it themselves
+    classes : names, where neither true masks nor dataset.json tell them
+
+    Returns
+    -------
+    Annotations without raters; write_mask and write_probabilities work with them.
+    """
+    path = Path(path)
+    dataset: Dataset | None = Dataset()
+    if path.is_file() and suffix_of(path) is not None:
+        layout = Layout({case_of(path): path}, {}, {}, has_images=True)
+    elif (path / IMAGES).is_dir():
+        layout = scan(path, refuse, with_raters=False)
+        dataset = settings(path, layout, refuse)
+    elif path.is_dir():
+        layout = Layout(list_files(path, refuse), {}, {}, has_images=True)
+    else:
+        raise InputError(f"{path}: there is no such folder, nor an image of a known format.")
+    if not layout.images:
+        raise InputError(f"{path}: the folder holds no image.")
+    if not layout.truth and rank is None:
+        raise InputError(f"{path}: without masks, give the number of spatial axes with rank=2 or rank=3.")
+    found = survey_files(path, layout, dataset, refuse, rank or 0)
+    return _annotations(found, _classes(found, classes))
+
+
+def _classes(found: Survey, names: Sequence[str] = ()) -> Pixels:
+    """Settle the classes, reading masks only as far as that needs it."""
+    dataset = found.dataset or Dataset()
+    if not found.layout.masks and dataset.classes is None:
+        return Pixels(tuple(names), tuple(range(len(names))), dataset.missing)
+    if dataset.classes is None:
+        return read_classes(found, refuse)[0]
+    if not dataset.explains_pixels:
+        _look_for_marks(found, dataset)
+    return settle_classes(dataset, ())
+
+
+def _look_for_marks(found: Survey, dataset: Dataset) -> None:
+    """Read masks until one shows a proper mark, mostly the first; 255 alone would be a class nobody named."""
+    seen: set[int] = set()
+    for path in found.marked:
+        seen.update(mask_values(path, str(path)))
+        if seen - {0, MISSING_PIXEL}:
+            return
+    home = found.folder / (RATERS if found.layout.raters else TRUTH)
+    refuse_unnamed_value(dataset, seen, home)
+
+
+def _annotations(found: Survey, pixels: Pixels) -> Annotations:
+    layout, dataset = found.layout, found.dataset or Dataset()
+    cases, raters = layout.cases, tuple(sorted(layout.raters))
+    masks, images, truth, sources = [], [], [], []
+    for case in cases:
+        shape = found.shapes[case]
+        files = tuple(layout.raters[rater].get(case) for rater in raters)
+        masks.append(Lazy(partial(_case_masks, files, raters, case, shape, pixels), (len(raters), *shape)))
+        truth.append(Lazy(partial(_case_mask, layout.truth.get(case), None, case, shape, pixels), shape))
+        if layout.has_images:
+            read = partial(_case_image, layout.images[case], case, found.rank)
+            images.append(Lazy(read, (found.channels[case], *shape)))
+        sources.append(layout.images[case] if layout.has_images else next(file for file in files if file is not None))
+    return Annotations(
+        kind="masks", items=cases, raters=raters, classes=pixels.classes, masks=masks,
+        images=images if layout.has_images else None,
+        truth=truth if layout.truth else None,
+        groups=[dataset.groups[case] for case in cases] if dataset.groups else None,
+        rater_info=dataset.raters if raters else None,
+        sources=sources, pixel_values=pixels.by_class,
+    )  # fmt: skip
+
+
+def _case_masks(
+    files: tuple[Path | None, ...], raters: tuple[str, ...], case: str, shape: tuple[int, ...], pixels: Pixels
+) -> np.ndarray:
+    """Read one case's masks (raters, *spatial)."""
+    masks = np.empty((len(raters), *shape), dtype=np.uint8)
+    for position, (path, rater) in enumerate(zip(files, raters)):
+        masks[position] = _case_mask(path, rater, case, shape, pixels)
+    return masks
+
+
+def _case_mask(path: Path | None, rater: str | None, case: str, shape: tuple[int, ...], pixels: Pixels) -> np.ndarray:
+    """Read one mask (*spatial); without a file nothing is labelled."""
+    if path is None:
+        return np.full(shape, MISSING_PIXEL, dtype=np.uint8)
+    where = place(path, case, rater)
+    array = read_mask(path, where)
+    same_grid(array.shape, shape, where, "the case, when it was loaded,")
+    return pixels.class_numbers(array, where)
+
+
+def _case_image(path: Path, case: str, rank: int) -> np.ndarray:
+    """Read one image (channels, *spatial)."""
+    return read_image(path, rank, place(path, case))

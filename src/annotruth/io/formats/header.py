@@ -1,0 +1,39 @@
+"""What can be known of a file without reading its pixels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from annotruth.errors import InputError
+
+
+@dataclass(frozen=True)
+class Header:
+    """A file's size and place in space.
+
+    Attributes
+    ----------
+    shape : (*spatial) of a mask, (channels, *spatial) of an image
+    affine : (4, 4), from voxel numbers to millimetres, or None where the format has none
+    """
+
+    shape: tuple[int, ...]
+    affine: np.ndarray | None = None
+
+
+def no_such_image(shape: tuple[int, ...], rank: int) -> InputError:
+    """Make the error for an image that cannot be (channels, *spatial) with ``rank`` spatial axes."""
+    return InputError(
+        f"the image has {len(shape)} axes ({'×'.join(map(str, shape))}), but the masks have {rank}. "
+        f"An image has the masks' {rank} axes, or one more for its channels."
+    )
+
+
+def coloured_mask(channels: int) -> InputError:
+    """Make the error for a mask stored in colour."""
+    return InputError(
+        f"the mask has {channels} colour channels; a mask holds one class number per pixel. "
+        "Save it in greyscale or with a palette."
+    )

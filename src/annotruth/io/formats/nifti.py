@@ -1,0 +1,86 @@
+"""NIfTI (``.nii``, ``.nii.gz``): two or three spatial axes, channels in a last axis, an affine in millimetres."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nibabel
+import numpy as np
+
+from annotruth.errors import InputError
+from annotruth.io.formats.header import Header, no_such_image
+
+SUFFIXES: tuple[str, ...] = (".nii", ".nii.gz")
+
+
+def mask_header(path: Path) -> Header:
+    file = _open(path)
+    return Header(_mask_shape(file.shape), file.affine)
+
+
+def image_header(path: Path, rank: int) -> Header:
+    file = _open(path)
+    *spatial, channels = _image_shape(file.shape, rank)
+    return Header((channels, *spatial), file.affine)
+
+
+def read_mask(path: Path) -> np.ndarray:
+    file = _open(path)
+    return np.asanyarray(file.dataobj).reshape(_mask_shape(file.shape))
+
+
+def read_image(path: Path, rank: int) -> np.ndarray:
+    file = _open(path)
+    voxels = file.get_fdata(dtype=np.float32, caching="unchanged").reshape(_image_shape(file.shape, rank))
+    return np.ascontiguousarray(np.moveaxis(voxels, -1, 0))
+
+
+def write_mask(path: Path, labels: np.ndarray, like: Path | None) -> None:
+    _save(path, labels, like)
+
+
+def write_image(path: Path, image: np.ndarray, like: Path | None) -> None:
+    """Write (channels, *spatial) with the channels last; a plane gets a third axis, so that they stand fourth."""
+    if len(image) == 1:
+        _save(path, image[0], like)
+    else:
+        voxels = np.moveaxis(image, 0, -1)
+        _save(path, voxels if voxels.ndim == 4 else voxels[:, :, None], like)
+
+
+def _open(path: Path) -> nibabel.Nifti1Image:
+    file = nibabel.load(path)
+    if not isinstance(file, nibabel.Nifti1Image):  # version 2 of the format is a subclass
+        raise InputError("the file is not NIfTI, whatever its suffix says. Replace it.")
+    return file
+
+
+def _mask_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Size without the axes of length 1 that some writers add behind the third."""
+    volumes = int(np.prod(shape[3:]))
+    if volumes > 1:
+        raise InputError(
+            f"the mask holds {volumes} volumes; a mask holds one class number per voxel. "
+            "Join the volumes of the classes into one."
+        )
+    return shape[:3]
+
+
+def _image_shape(shape: tuple[int, ...], rank: int) -> tuple[int, ...]:
+    """(*spatial, channels); axes of length 1 behind the spatial ones carry nothing."""
+    beyond = [size for size in shape[rank:] if size > 1]
+    if len(shape) < rank or len(beyond) > 1:
+        raise no_such_image(shape, rank)
+    return (*shape[:rank], *(beyond or [1]))
+
+
+def _save(path: Path, voxels: np.ndarray, like: Path | None) -> None:
+    if like is None:
+        nibabel.save(nibabel.Nifti1Image(voxels, np.eye(4)), path)
+        return
+    source = _open(like)
+    header = source.header.copy()
+    header.set_data_dtype(voxels.dtype)
+    header.set_intent("none")  # the image's intent and grey window say nothing about labels or probabilities
+    header["cal_min"] = header["cal_max"] = 0
+    nibabel.save(type(source)(voxels, source.affine, header), path)

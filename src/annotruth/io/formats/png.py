@@ -1,0 +1,86 @@
+"""PNG: planes in greyscale, with a palette, or in colour. Transparency is dropped.
+
+A mask in greyscale or with a palette keeps its numbers (a palette's colours only say how they look). As an image,
+greyscale is one channel and everything coloured is red, green, blue.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from annotruth.errors import InputError
+from annotruth.io.formats.header import Header, coloured_mask, no_such_image
+
+SUFFIXES: tuple[str, ...] = (".png",)
+_GREY = ("1", "L", "LA", "I", "I;16", "I;16B")
+
+
+def mask_header(path: Path) -> Header:
+    with Image.open(path) as picture:
+        _refuse_colours(picture)
+        return Header((picture.height, picture.width))
+
+
+def image_header(path: Path, rank: int) -> Header:
+    with Image.open(path) as picture:
+        shape = (1 if picture.mode in _GREY else 3, picture.height, picture.width)
+    if rank != 2:
+        raise no_such_image(shape[1:], rank)
+    return Header(shape)
+
+
+def read_mask(path: Path) -> np.ndarray:
+    with Image.open(path) as picture:
+        _refuse_colours(picture)
+        return np.array(picture.getchannel(0) if picture.mode == "LA" else picture)
+
+
+def read_image(path: Path, rank: int) -> np.ndarray:
+    if rank != 2:
+        image_header(path, rank)
+    with Image.open(path) as picture:
+        if picture.mode not in _GREY:
+            return np.ascontiguousarray(np.moveaxis(np.asarray(picture.convert("RGB")), -1, 0))
+        return np.array(picture.getchannel(0) if picture.mode == "LA" else picture)[None]
+
+
+def write_mask(path: Path, labels: np.ndarray, like: Path | None) -> None:
+    if labels.ndim != 2:
+        raise InputError(f"PNG holds planes, not masks of {labels.ndim} axes. Choose .nii.gz, .tiff or .npy.")
+    _save(path, _whole(labels), like)
+
+
+def write_image(path: Path, image: np.ndarray, like: Path | None) -> None:
+    """Write (1 or 3, height, width) whole numbers; PNG has no others."""
+    if image.ndim != 3 or len(image) not in (1, 3):
+        size = "×".join(map(str, image.shape))
+        raise InputError(f"PNG holds planes of 1 or 3 channels, not {size}. Choose .tiff or .npy.")
+    pixels = _whole(image)
+    if len(image) == 3 and pixels.dtype != np.uint8:
+        raise InputError("PNG in colour holds numbers up to 255 here. Choose .tiff or .npy.")
+    _save(path, pixels[0] if len(image) == 1 else np.moveaxis(pixels, 0, -1), like)
+
+
+def _refuse_colours(picture: Image.Image) -> None:
+    if picture.mode not in (*_GREY, "P"):
+        raise coloured_mask(len(picture.getbands()))
+
+
+def _whole(array: np.ndarray) -> np.ndarray:
+    lowest, highest = array.min(), array.max()
+    if lowest < 0 or highest > 65535 or not np.array_equal(array, np.rint(array)):
+        raise InputError(
+            f"PNG holds whole numbers from 0 to 65535, these run from {lowest:g} to {highest:g}. Choose .tiff or .npy."
+        )
+    return array.astype(np.uint8 if highest < 256 else np.uint16)
+
+
+def _save(path: Path, pixels: np.ndarray, like: Path | None) -> None:
+    resolution = None
+    if like is not None:
+        with Image.open(like) as source:
+            resolution = source.info.get("dpi")
+    Image.fromarray(np.ascontiguousarray(pixels)).save(path, **({"dpi": resolution} if resolution else {}))

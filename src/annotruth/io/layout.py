@@ -1,0 +1,111 @@
+"""Which files a case folder holds, and whose they are."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from annotruth.errors import InputError
+from annotruth.io.formats import SUFFIXES, case_of, suffix_of
+from annotruth.io.problems import Problem, Report, reporting
+
+IMAGES, RATERS, TRUTH = "images", "raters", "truth"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The files of a case folder.
+
+    Attributes
+    ----------
+    images, truth : file by case
+    raters : by rater, file by case; a case that is not there was not labelled
+    has_images : whether there is an ``images`` folder
+    """
+
+    images: dict[str, Path]
+    raters: dict[str, dict[str, Path]]
+    truth: dict[str, Path]
+    has_images: bool
+
+    @property
+    def cases(self) -> list[str]:
+        return sorted(self.images.keys() | {case for masks in self.raters.values() for case in masks})
+
+    @property
+    def masks(self) -> list[tuple[str | None, str, Path]]:
+        """All masks as (rater, case, file), by case; the truth is nobody's."""
+        owners = [*self.raters.items(), (None, self.truth)]
+        return [(rater, case, files[case]) for case in self.cases for rater, files in owners if case in files]
+
+    def only(self, paths: Collection[Path]) -> Layout:
+        """The same with some of the files."""
+
+        def kept(files: dict[str, Path]) -> dict[str, Path]:
+            return {case: path for case, path in files.items() if path in paths}
+
+        raters = {rater: kept(masks) for rater, masks in self.raters.items()}
+        return Layout(kept(self.images), raters, kept(self.truth), self.has_images)
+
+
+def scan(folder: Path, report: Report, with_raters: bool = True) -> Layout:
+    """List a case folder's files, reporting what does not belong; only what does is in the answer."""
+    if not folder.is_dir():
+        raise InputError(f"{folder}: there is no such folder.")
+    has_images = (folder / IMAGES).is_dir()
+    found = Layout(
+        images=list_files(folder / IMAGES, report) if has_images else {},
+        raters=_list_raters(folder, report) if with_raters else {},
+        truth=list_files(folder / TRUTH, report) if (folder / TRUTH).is_dir() else {},
+        has_images=has_images,
+    )
+    if has_images and not found.images:
+        report(Problem("fatal", folder / IMAGES, None, None, "the folder holds no image.", "Fill it, or remove it."))
+    _drop_orphans(found, report)
+    return found
+
+
+def list_files(folder: Path, report: Report, rater: str | None = None) -> dict[str, Path]:
+    """List a folder's files by case. Hidden files and those of operating systems do not count."""
+    files: dict[str, Path] = {}
+    for path in filter(_visible, sorted(folder.iterdir())):
+        if path.is_dir() or suffix_of(path) is None:
+            advice = f"Convert it to one of {', '.join(SUFFIXES)}, or move it elsewhere."
+            report(Problem("fatal", path, None, rater, "not a file of a known format.", advice))
+            continue
+        case = case_of(path)
+        with reporting(report, path, case, rater):
+            if case in files:
+                raise InputError(f"the case is there twice, also as {files[case].name}. Remove one of the two.")
+            files[case] = path
+    return files
+
+
+def _list_raters(folder: Path, report: Report) -> dict[str, dict[str, Path]]:
+    home = folder / RATERS
+    entries = sorted(filter(_visible, home.iterdir())) if home.is_dir() else []
+    for stray in (entry for entry in entries if not entry.is_dir()):
+        advice = f"Put it into {RATERS}/<rater>/."
+        report(Problem("fatal", stray, None, None, "the file lies in no rater's folder.", advice))
+    raters = {entry.name: list_files(entry, report, entry.name) for entry in entries if entry.is_dir()}
+    if not any(raters.values()):
+        lack = f"there is no {RATERS}/ folder" if not home.is_dir() else "there is no rater's folder"
+        message = f"{lack if not raters else 'no rater labelled anything'}: there is not a single mask."
+        advice = f"A case folder holds {RATERS}/<rater>/<case>.<ext> and, mostly, {IMAGES}/<case>.<ext>."
+        report(Problem("fatal", home if home.is_dir() else folder, None, None, message, advice))
+    return raters
+
+
+def _drop_orphans(found: Layout, report: Report) -> None:
+    """Report and forget masks of cases without an image, or, where there are no images, truth nobody labelled."""
+    cases = found.images.keys() if found.has_images else set(found.cases)
+    lack = f"{IMAGES}/ holds no image of that name" if found.has_images else "no rater labelled the case"
+    for rater, masks in [*found.raters.items(), (None, found.truth)]:
+        for case in sorted(masks.keys() - cases):
+            advice = "Remove or rename the mask, or add what is missing."
+            report(Problem("fatal", masks.pop(case), case, rater, f"there is a mask, but {lack}.", advice))
+
+
+def _visible(path: Path) -> bool:
+    return not path.name.startswith(".") and path.name.lower() not in ("thumbs.db", "desktop.ini")

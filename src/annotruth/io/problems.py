@@ -1,0 +1,67 @@
+"""Problems of files: found by rules that both ``load`` (stops at the first) and ``check`` (lists all) go through."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from annotruth.errors import InputError
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something wrong with a file or a folder.
+
+    Attributes
+    ----------
+    severity : "fatal" (``load`` refuses it) or "warning"
+    file : the file or folder
+    case, rater : whose it is, where it is somebody's
+    message : what is wrong
+    advice : what to do about it
+
+    Examples
+    --------
+    >>> print(Problem("fatal", Path("raters/ann/a.png"), "a", "ann", "the mask is blue.", "Make it grey."))
+    raters/ann/a.png (case a, rater ann): the mask is blue. Make it grey.
+    """
+
+    severity: Literal["fatal", "warning"]
+    file: Path
+    case: str | None
+    rater: str | None
+    message: str
+    advice: str = ""
+
+    def __str__(self) -> str:
+        return f"{place(self.file, self.case, self.rater)}: {self.message} {self.advice}".rstrip()
+
+
+Report = Callable[[Problem], None]
+"""Where rules take what they find: ``refuse``, or a list's ``append``."""
+
+
+def refuse(problem: Problem) -> None:
+    """Raise a fatal problem; let warnings pass."""
+    if problem.severity == "fatal":
+        raise InputError(str(problem))
+
+
+def place(file: Path, case: str | None = None, rater: str | None = None) -> str:
+    """Name a file with its case and rater, for a message."""
+    owners = [f"{what} {name}" for what, name in (("case", case), ("rater", rater)) if name is not None]
+    return f"{file} ({', '.join(owners)})" if owners else str(file)
+
+
+@contextmanager
+def reporting(report: Report, file: Path, case: str | None = None, rater: str | None = None) -> Iterator[None]:
+    """Report an InputError raised inside as a problem: its first sentence says what is wrong, the rest what to do."""
+    try:
+        yield
+    except InputError as error:
+        text = str(error).removeprefix(f"{place(file, case, rater)}: ")
+        message, stop, advice = text.partition(". ")
+        report(Problem("fatal", file, case, rater, message + stop.strip(), advice))

@@ -1,0 +1,163 @@
+"""Label tables: one CSV or Parquet file with a row per answer, read without keeping its text in memory."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from annotruth.annotations import Annotations
+from annotruth.answers import SYNONYMS, class_name, merge_answers, name_classes
+from annotruth.errors import InputError, shorten
+from annotruth.validation import MISSING_LABEL
+
+SUFFIXES = (".csv", ".parquet")
+_NOTHING = ["", "NA", "N/A", "NaN", "nan", "null", "NULL"]
+_TRUTH_COLUMNS = {"item": SYNONYMS["item"], "truth": ("truth", "label")}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A table's column: every distinct value once.
+
+    Attributes
+    ----------
+    codes : (rows,) int32, position in ``names``, -1 = the row holds nothing
+    names : the distinct values as text, in order of first appearance
+    """
+
+    codes: np.ndarray
+    names: list[str]
+
+    @property
+    def empty_rows(self) -> np.ndarray:
+        return np.flatnonzero(self.codes < 0)
+
+    def take(self, rows: np.ndarray) -> Column:
+        return Column(self.codes[rows], self.names)
+
+
+def load_table(path: Path, truth: Path | None = None) -> Annotations:
+    """Load a label table (columns item, rater, label) and, where it is known, the truth (columns item, truth)."""
+    table = read_table(path)
+    for trouble in missing_values(table):
+        raise InputError(f"{path}: {trouble}")
+    return table_annotations(path, table, None if truth is None else read_truth(truth))
+
+
+def table_annotations(path: Path, table: Mapping[str, Column], truth: Mapping[str, str] | None = None) -> Annotations:
+    """Make annotations of a table whose rows are all filled; what is wrong with them names the file."""
+    item, rater, label = table["item"], table["rater"], table["label"]
+    classes = name_classes([*label.names, *(truth or {}).values()])
+    position = {name: number for number, name in enumerate(classes)}
+    numbers = np.array([position[name] for name in label.names], dtype=np.int16)[label.codes]
+    try:
+        answers = merge_answers(item.codes, rater.codes, numbers, "error", item.names, rater.names, classes)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    known = None
+    if truth is not None:
+        true = [truth.get(name) for name in item.names]
+        known = np.array([MISSING_LABEL if name is None else position[name] for name in true], dtype=np.int16)
+    return Annotations(
+        kind="labels", items=item.names, raters=rater.names, classes=classes, answers=answers, truth=known
+    )  # fmt: skip
+
+
+def missing_values(table: Mapping[str, Column]) -> list[str]:
+    """Say, column by column, which rows hold nothing; the first row under a table's head is row 1."""
+    troubles = []
+    for name, column in table.items():
+        rows = [str(row + 1) for row in column.empty_rows]
+        if rows:
+            which = f"row {rows[0]} has" if len(rows) == 1 else f"{len(rows)} rows ({shorten(rows)}) have"
+            troubles.append(f"{which} no {name}. Fill it in, or remove the row if the rater did not answer.")
+    return troubles
+
+
+def read_truth(path: Path) -> dict[str, str]:
+    """Read the true label by item from the columns item and truth of a CSV or Parquet file."""
+    table = read_table(path, _TRUTH_COLUMNS)
+    item, label = table["item"], table["truth"]
+    truth: dict[str, str] = {}
+    for item_code, label_code in zip(item.codes.tolist(), label.codes.tolist()):
+        if item_code >= 0 and label_code >= 0:
+            name, true = item.names[item_code], label.names[label_code]
+            if truth.setdefault(name, true) != true:
+                raise InputError(f"{path}: {name} has two truths, {truth[name]} and {true}. Remove the wrong one.")
+    return truth
+
+
+def read_table(path: Path, columns: Mapping[str, tuple[str, ...]] = SYNONYMS) -> dict[str, Column]:
+    """Read columns of a CSV or Parquet file under the first of their possible names; CSV is taken as text."""
+    try:
+        read = _read_csv if path.suffix.lower() == ".csv" else _read_parquet
+        table = read(path, columns)
+    except (pa.ArrowException, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path}: cannot be read as a table ({error}). Save it as UTF-8 CSV or as Parquet.") from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be opened: {error.strerror or error}.") from error
+    if table.num_rows == 0:
+        raise InputError(f"{path}: the table holds no row.")
+    filled = {}
+    for name in columns:
+        codes, values = _codes(table[name])
+        table = table.drop_columns(name)
+        pa.default_memory_pool().release_unused()  # Arrow keeps freed memory: hundreds of MB, if it is let
+        filled[name] = Column(codes, [class_name(value) for value in values.to_pylist()])
+    return filled
+
+
+def _codes(column: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array]:
+    """Number a column's distinct values; give the numbers by row, -1 for nothing, and the values."""
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    chunks = column.unify_dictionaries().chunks
+    codes = np.concatenate([chunk.indices.fill_null(-1).to_numpy(zero_copy_only=False) for chunk in chunks])
+    return codes.astype(np.int32, copy=False), chunks[0].dictionary
+
+
+def _read_csv(path: Path, columns: Mapping[str, tuple[str, ...]]) -> pa.Table:
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        head = file.readline()
+    delimiter = max(",;\t", key=head.count)
+    found = _find_columns(path, next(csv.reader([head], delimiter=delimiter), []), columns)
+    category = pa.dictionary(pa.int32(), pa.string())
+    table = pyarrow.csv.read_csv(
+        path,
+        parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter),
+        convert_options=pyarrow.csv.ConvertOptions(
+            include_columns=list(found), column_types=dict.fromkeys(found, category),
+            null_values=_NOTHING, strings_can_be_null=True,
+        ),
+    )  # fmt: skip
+    return table.rename_columns(list(found.values()))
+
+
+def _read_parquet(path: Path, columns: Mapping[str, tuple[str, ...]]) -> pa.Table:
+    schema = pyarrow.parquet.read_schema(path)
+    found = _find_columns(path, schema.names, columns)
+    texts = [name for name in found if pa.types.is_string(schema.field(name).type)]
+    table = pyarrow.parquet.read_table(path, columns=list(found), read_dictionary=texts).select(list(found))
+    return table.rename_columns(list(found.values()))
+
+
+def _find_columns(path: Path, names: Sequence[str], columns: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+    """Give our name of each column by the file's name of it."""
+    found = {}
+    for ours, synonyms in columns.items():
+        present = [synonym for synonym in synonyms if synonym in names]
+        if not present:
+            other = f" (nor {', '.join(synonyms[1:])})"
+            raise InputError(
+                f"{path}: there is no column {ours!r}{other} among {shorten(list(names), 10)}. "
+                f"The table needs the columns {', '.join(columns)}."
+            )
+        found[present[0]] = ours
+    return found

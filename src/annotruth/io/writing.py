@@ -1,0 +1,146 @@
+"""Results in the format, geometry and pixel values of the files they came from; annotations as a case folder."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+
+from annotruth.annotations import Annotations
+from annotruth.errors import InputError
+from annotruth.io import files
+from annotruth.io.atomic import atomic, fresh_folder
+from annotruth.io.dataset import FILE_NAME
+from annotruth.io.formats import SUFFIXES, suffix_of
+from annotruth.io.layout import IMAGES, RATERS, TRUTH
+from annotruth.io.pixels import pixel_values
+from annotruth.validation import MISSING_PIXEL, mask_labels, one_of, same_grid
+
+IN_MEMORY_SUFFIX = ".npy"
+
+
+def write_mask(folder: str | Path, annotations: Annotations, index: int, labels: np.ndarray) -> Path:
+    """Write the labels of one item as ``folder/<item>.<ext>``, as the item's own files are written.
+
+    Format and geometry follow ``annotations.sources``, pixel values ``annotations.pixel_values``. Items that came
+    from no file are written as NPY.
+
+    Parameters
+    ----------
+    labels : (*spatial) class numbers, 255 = no label
+
+    Returns
+    -------
+    The path of the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> annotations = Annotations.from_masks(np.zeros((1, 2, 4, 4), dtype=np.uint8))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_mask(folder, annotations, 0, np.ones((4, 4), dtype=np.uint8)).name
+    'item_0.npy'
+    """
+    item, source = annotations.items[index], _source(annotations, index)
+    path = Path(folder) / f"{file_name(item, 'item')}{_suffix(source)}"
+    checked = mask_labels(np.asarray(labels), len(annotations.classes) or None, f"Item {item}")
+    same_grid(checked.shape, annotations.shape(index), f"Item {item}", "the item")
+    return files.write_mask(path, pixel_values(checked, annotations.pixel_values, str(path)), source)
+
+
+def write_probabilities(folder: str | Path, annotations: Annotations, index: int, probabilities: np.ndarray) -> Path:
+    """Write the class probabilities of one item as ``folder/<item>.<ext>``, in float32.
+
+    NIfTI has the classes in a fourth axis, TIFF in its pages, NPY first. PNG cannot hold such numbers: beside PNG
+    images the file is a TIFF.
+
+    Parameters
+    ----------
+    probabilities : (classes, *spatial)
+    """
+    item, source = annotations.items[index], _source(annotations, index)
+    suffix = _suffix(source)
+    path = Path(folder) / f"{file_name(item, 'item')}{'.tiff' if suffix.lower() == '.png' else suffix}"
+    array = np.asarray(probabilities, dtype=np.float32)
+    same_grid(array.shape[1:], annotations.shape(index), f"Item {item}", "the item")
+    return files.write_image(path, array, source)
+
+
+def write_case_folder(
+    folder: str | Path, annotations: Annotations, suffix: str | None = None, overwrite: bool = False
+) -> Path:
+    """Write masks, with images and truth where there are any, as a case folder that ``load`` reads back.
+
+    Parameters
+    ----------
+    folder : a new or empty folder, unless ``overwrite``
+    suffix : the format of all files; by default that of each item's source, or NPY
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> annotations = Annotations.from_masks(np.zeros((1, 2, 4, 4), dtype=np.uint8))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     made = write_case_folder(folder, annotations)
+    ...     sorted(path.name for path in made.iterdir())
+    ['dataset.json', 'raters']
+    """
+    if annotations.kind != "masks":
+        raise InputError("A case folder holds masks; these annotations are a label table, to be written as such.")
+    if suffix is not None:
+        one_of(suffix, SUFFIXES, "suffix")
+    cases = [file_name(item, "item") for item in annotations.items]
+    raters = [file_name(rater, "rater") for rater in annotations.raters]
+    folder = fresh_folder(folder, overwrite)
+    for rater in raters:
+        (folder / RATERS / rater).mkdir(parents=True, exist_ok=True)
+    for index, case in enumerate(cases):
+        source = _source(annotations, index)
+        name = f"{case}{suffix or _suffix(source)}"
+        masks = annotations.item_masks(index)
+        labelled = (masks != MISSING_PIXEL).reshape(len(raters), -1).any(axis=1)
+        if not annotations.has_images and len(raters) and not labelled.any():
+            labelled[0] = True  # an item that only an empty mask tells of
+        for rater, mask in zip(np.array(raters)[labelled], masks[labelled]):
+            files.write_mask(folder / RATERS / rater / name, mask, source)
+        if annotations.has_images:
+            files.write_image(folder / IMAGES / name, annotations.item_image(index), source)
+        if annotations.has_truth:
+            files.write_mask(folder / TRUTH / name, annotations.item_truth(index), source)
+    _write_dataset(folder, annotations)
+    return folder
+
+
+def file_name(name: str, what: str) -> str:
+    """Refuse a name that cannot be a file's on every system, or that would lie in another folder.
+
+    Examples
+    --------
+    >>> file_name("Fall 3, rechts", "item")
+    'Fall 3, rechts'
+    """
+    if not name or name.startswith(".") or name.endswith((" ", ".")) or re.search(r'[\\/:*?"<>|\x00-\x1f]', name):
+        raise InputError(
+            f'The {what} {name!r} cannot give a file its name; rename it without \\ / : * ? " < > | and dots.'
+        )
+    return name
+
+
+def _write_dataset(folder: Path, annotations: Annotations) -> None:
+    content: dict[str, object] = {"classes": list(annotations.classes), "missing": MISSING_PIXEL}
+    if annotations.rater_info:
+        content["raters"] = annotations.rater_info
+    if annotations.groups is not None:
+        content["groups"] = dict(zip(annotations.items, annotations.groups))
+    with atomic(folder / FILE_NAME) as temporary:
+        temporary.write_text(json.dumps(content, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+
+
+def _source(annotations: Annotations, index: int) -> Path | None:
+    return None if annotations.sources is None else annotations.sources[index]
+
+
+def _suffix(source: Path | None) -> str:
+    return (None if source is None else suffix_of(source)) or IN_MEMORY_SUFFIX
