@@ -12,6 +12,7 @@ import pytest
 from annotruth.report import report
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+WebDriverWait = pytest.importorskip("selenium.webdriver.support.ui").WebDriverWait
 BROWSER, DRIVER = shutil.which("chromium") or shutil.which("google-chrome"), shutil.which("chromedriver")
 FLAGS = (
     "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -72,6 +73,12 @@ def test_the_report_in_a_browser(make_study, tmp_path: Path, browser: webdriver.
     assert "drawn by good" in caption.text
     browser.switch_to.active_element.send_keys("\ue00c")  # escape
     assert not caption.is_displayed()
+
+    reading = "return document.querySelector('.toc [aria-current]').innerText"
+    browser.execute_script("scrollTo(0, 0)")
+    WebDriverWait(browser, 10).until(lambda b: b.execute_script(reading) == "Summary")
+    browser.find_element("link text", "Settings").click()
+    WebDriverWait(browser, 10).until(lambda b: b.execute_script(reading) == "Settings")
 
     assert [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"] == []
     assert requests(browser) <= {path.as_uri()}

@@ -43,7 +43,7 @@ def test_slices_run_along_the_shortest_axis() -> None:
 
 def test_pictures_keep_small_images_and_shrink_large_ones() -> None:
     ramp = np.linspace(-3, 5, 600 * 300, dtype=np.float32).reshape(1, 600, 300)
-    assert opened(tiles.picture(ramp)).shape == (256, 128, 4)
+    assert opened(tiles.picture(ramp)).shape == (tiles.SIDE, tiles.SIDE // 2, 4)
     small = opened(tiles.picture(ramp[:, :20, :10]))
     assert small.shape == (20, 10, 4)
     assert small.min() == 0
@@ -62,20 +62,28 @@ def test_regions_are_tinted_inside_opaque_on_the_edge_and_clear_elsewhere() -> N
     labels[4:12, 4:12] = 2
     labels[0, 0] = 255
     layer = opened(tiles.regions(labels, ["#ff0000", "#0000ff"]))
-    assert layer.shape == (256, 256, 4)
+    middle, edge = tiles.SIDE // 2, tiles.SIDE // 4
+    assert layer.shape == (tiles.SIDE, tiles.SIDE, 4)
     assert layer[8, 8].tolist() == [0, 0, 0, 0]
-    assert layer[128, 128].tolist() == [0, 0, 255, tiles.FILL]
-    assert layer[64, 64].tolist() == [0, 0, 255, tiles.LINE]
+    assert layer[middle, middle].tolist() == [0, 0, 255, tiles.FILL]
+    assert layer[edge, edge].tolist() == [0, 0, 255, tiles.LINE]
 
 
 def test_heat_runs_from_the_first_to_the_last_colour_with_a_white_outline() -> None:
     values = np.array([[0.0, 1.0], [2.0, -1.0]])
     seen = opened(tiles.heat(values, "magma", labels=np.array([[1, 0], [0, 0]])))
-    dark, bright = seen[60, 60, :3], seen[60, 190, :3]
+    low, high = tiles.SIDE // 4, 3 * tiles.SIDE // 4
+    dark, bright = seen[low, low, :3], seen[low, high, :3]
     assert dark.sum() < 30
     assert bright.sum() > 600
-    assert seen[190, 60, :3].tolist() == bright.tolist()  # clipped
-    assert seen[127, 60, :3].tolist() == [255, 255, 255]
+    assert seen[high, low, :3].tolist() == bright.tolist()  # clipped
+    assert seen[tiles.SIDE // 2 - 1, low, :3].tolist() == [255, 255, 255]
+
+
+def test_thin_structures_are_not_hidden_by_their_outline() -> None:
+    thin = np.zeros((tiles.SIDE, tiles.SIDE))
+    thin[:, 9:12] = 1
+    assert tiles.heat(thin, "magma", labels=thin) == tiles.heat(thin, "magma")
 
 
 @pytest.mark.parametrize("n_classes", [2, 8, 40])

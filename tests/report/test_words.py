@@ -53,7 +53,7 @@ def test_several_classes_in_words() -> None:
     some = np.array([[1, 0, 0], [0, 0.69, 0.31], [0, 0, 1]])
     assert describe(some, classes, shares) == ("mixes up classes", "takes 31 % of tumour for oedema")
     both = np.array([[1, 0, 0], [0.5, 0.2, 0.3], [0.4, 0, 0.6]])
-    assert describe(both, classes, shares).kind == "draws too little, mixes up classes"
+    assert describe(both, classes, shares).kind == "draws too little and mixes up classes"
 
 
 def test_numbered_classes_read_as_classes() -> None:

@@ -48,9 +48,20 @@ def report(
 
     Examples
     --------
-    >>> model = Segmenter(method="pixel-cm").fit(ann)  # doctest: +SKIP
-    >>> report(model, ann, "report.html", scores={"dice": 0.93})  # doctest: +SKIP
-    PosixPath('report.html')
+    Usually ``model = Segmenter(method="pixel-cm").fit(ann)``; anything with the same attributes will do:
+
+    >>> import tempfile, numpy as np, pandas as pd
+    >>> from types import SimpleNamespace
+    >>> square = np.zeros((1, 2, 8, 8), dtype=np.uint8)
+    >>> square[..., 2:6, 2:6] = 1
+    >>> ann = Annotations.from_masks(square, images=square[:, :1], classes=["background", "lesion"])
+    >>> model = SimpleNamespace(
+    ...     method="majority", classes_=ann.classes, raters_=ann.raters, annotators_={}, settings_={}, warnings_=[],
+    ...     history_=pd.DataFrame(), predict_proba=lambda images: np.concatenate([1 - images, images], axis=1),
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     report(model, ann, Path(folder) / "report.html", scores={"dice": 1.0}).name
+    'report.html'
     """
     path = Path(path)
     _check(model, ann, max_cases)

@@ -36,13 +36,14 @@ dialog.addEventListener("keydown", event => {
   const all = [...shown.closest(".tiles").querySelectorAll(".tile")];
   enlarge(all[(all.indexOf(shown) + step + all.length) % all.length]);
 });
-// Mark the section being read in the table of contents.
-const links = new Map([...document.querySelectorAll(".toc a")].map(link => [link.hash.slice(1), link]));
-const watcher = new IntersectionObserver(entries => {
-  for (const entry of entries) {
-    if (!entry.isIntersecting) continue;
-    links.forEach(link => link.removeAttribute("aria-current"));
-    links.get(entry.target.id).setAttribute("aria-current", "true");
-  }
-}, { rootMargin: "-15% 0px -75% 0px" });
-document.querySelectorAll("main section").forEach(section => watcher.observe(section));
+// Mark the section being read in the table of contents; at the page's end that is the last one, however short.
+const links = [...document.querySelectorAll(".toc a")];
+const sections = links.map(link => document.querySelector(link.hash));
+function mark() {
+  const passed = sections.filter(section => section.getBoundingClientRect().top < innerHeight / 4).length;
+  const atEnd = scrollY > 0 && innerHeight + scrollY >= document.documentElement.scrollHeight - 2;
+  const current = atEnd ? links.length - 1 : Math.max(passed - 1, 0);
+  links.forEach((link, place) => place === current ? link.setAttribute("aria-current", "true") : link.removeAttribute("aria-current"));
+}
+addEventListener("scroll", mark, { passive: true });
+mark();

@@ -15,7 +15,7 @@ from skimage.transform import resize
 
 from annotruth.validation import MISSING_PIXEL
 
-SIDE = 256
+SIDE = 384
 """Longest side of a tile in pixels."""
 OKABE_ITO = ("#e69f00", "#56b4e9", "#009e73", "#f0e442", "#cc79a7", "#d55e00", "#0072b2")
 """Colours that colour-blind readers tell apart (Okabe and Ito)."""
@@ -115,11 +115,13 @@ def regions(labels: np.ndarray, colours: list[str]) -> str:
 
 
 def heat(values: np.ndarray, colour_map: str, labels: np.ndarray | None = None) -> str:
-    """Shares (height, width) between 0 and 1 in the colours of a map, with the outline of labels in white."""
+    """Shares (height, width) between 0 and 1 in the colours of a map, labels outlined in white where that fits."""
     levels = np.rint(np.clip(_scaled(values), 0, 1) * 254).astype(np.uint8)
     if labels is not None:
         region = _scaled(labels) > 0
-        levels[region & ~binary_erosion(region, iterations=2, border_value=1)] = 255
+        outline = region & ~binary_erosion(region, iterations=2, border_value=1)
+        if 2 * outline.sum() <= region.sum():  # the outline of thin structures would hide what it surrounds
+            levels[outline] = 255
     palette = matplotlib.colormaps[colour_map](np.linspace(0, 1, 255), bytes=True)[:, :3]
     tile = Image.fromarray(levels, mode="P")
     tile.putpalette(np.vstack([palette, [[255, 255, 255]]]).astype(np.uint8).tobytes())

@@ -146,7 +146,7 @@ def describe(confusion: np.ndarray, classes: Sequence[str], shares: np.ndarray) 
     habits += _mix_ups(confusion, classes)
     if not habits:
         return Habit("draws faithfully", f"{finds}; {calls}")
-    return Habit(", ".join(habit.kind for habit in habits), "; ".join(habit.detail for habit in habits))
+    return Habit(" and ".join(habit.kind for habit in habits), "; ".join(habit.detail for habit in habits))
 
 
 def _mix_ups(confusion: np.ndarray, classes: Sequence[str]) -> list[Habit]:
