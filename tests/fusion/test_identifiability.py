@@ -35,7 +35,7 @@ def test_raters_without_labels_do_not_count() -> None:
 
 
 def test_raters_that_share_no_items_are_named() -> None:
-    groups = co_labelling_groups(np.array([0, 0, 1, 1]), np.array([0, 1, 2, 3]), 2, 4)
+    groups = co_labelling_groups(np.array([0, 0, 1, 1]), np.array([0, 1, 2, 3]), 4)
     names = ["ann", "bob", "cy", "dee"]
     (problem,) = identifiability_problems(raters(*[GOOD] * 4), groups=groups, raters=names)
     assert "2 groups" in problem
@@ -45,7 +45,13 @@ def test_raters_that_share_no_items_are_named() -> None:
 def test_groups_are_linked_through_a_chain_of_items() -> None:
     item = np.array([0, 0, 1, 1, 2])
     rater = np.array([3, 1, 1, 2, 0])
-    assert co_labelling_groups(item, rater, 3, 5).tolist() == [0, 1, 1, 1, -1]
+    assert co_labelling_groups(item, rater, 5).tolist() == [0, 1, 1, 1, -1]
+
+
+def test_gold_labels_make_up_for_few_raters_apart() -> None:
+    groups = np.array([0, 1])
+    assert len(identifiability_problems(raters(GOOD, GOOD), groups=groups)) == 2
+    assert identifiability_problems(raters(GOOD, GOOD), groups=groups, anchored=True) == []
 
 
 def test_swapped_classes_are_named() -> None:

@@ -1,3 +1,8 @@
 """The truth without images: label fusion for masks and for answers."""
 
 from __future__ import annotations
+
+from annotruth.fusion.dawid_skene import DawidSkene
+from annotruth.fusion.majority import MajorityVote, MeanLabel
+
+__all__ = ["DawidSkene", "MajorityVote", "MeanLabel"]

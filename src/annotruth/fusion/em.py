@@ -160,6 +160,10 @@ class Estimate:
     log_likelihood: np.ndarray
     converged: bool
 
+    @property
+    def n_iter(self) -> int:
+        return len(self.log_likelihood)
+
 
 def maximise(
     votes: Votes,
@@ -182,7 +186,7 @@ def maximise(
     """
     teaching = votes.reweighted(np.where(votes.answered, votes.weight, 0.0))
     total = max(float(teaching.weight.sum()), LEAST_COUNT)
-    n_answers = max(float(votes.labelled_counts().sum()), 1.0)
+    n_answers = max(float(teaching.labelled_counts().sum()), 1.0)
     counts, classes, _ = _expectation(teaching, None)
     frequency = classes / total if isinstance(prior, str) else np.asarray(prior, dtype=np.float64)
     if start is not None:

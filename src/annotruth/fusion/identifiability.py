@@ -31,6 +31,7 @@ def identifiability_problems(
     *,
     raters: Sequence[str] | None = None,
     classes: Sequence[str] | None = None,
+    anchored: bool = False,
 ) -> list[str]:
     """List the reasons why these confusion matrices, and the truth that came with them, may be wrong.
 
@@ -43,6 +44,7 @@ def identifiability_problems(
     groups : (raters,) the group of raters linked by common items, from :func:`co_labelling_groups`. Leave it out where
         something else links the raters, such as a network that sees the images
     raters, classes : names for the messages
+    anchored : gold labels or prior matrices tie the estimate to the truth: few raters, or raters apart, then do no harm
 
     Returns
     -------
@@ -74,7 +76,7 @@ def identifiability_problems(
     frequency = np.full(n_classes, 1 / n_classes) if prior is None else np.asarray(prior, dtype=np.float64)
 
     active = np.flatnonzero(weight > 0)
-    problems = _too_few(len(active)) + _apart(active, groups, rater_names)
+    problems = [] if anchored else _too_few(len(active)) + _apart(active, groups, rater_names)
     seen = np.flatnonzero(frequency > 0)
     if len(active) == 0 or len(seen) < 2:
         return problems
@@ -103,7 +105,7 @@ def warn_identifiability(confusion: np.ndarray, *args: Any, stacklevel: int = 2,
     return problems
 
 
-def co_labelling_groups(item: np.ndarray, rater: np.ndarray, n_items: int, n_raters: int) -> np.ndarray:
+def co_labelling_groups(item: np.ndarray, rater: np.ndarray, n_raters: int) -> np.ndarray:
     """Number the groups of raters linked by common items.
 
     Parameters
@@ -116,12 +118,17 @@ def co_labelling_groups(item: np.ndarray, rater: np.ndarray, n_items: int, n_rat
 
     Examples
     --------
-    >>> co_labelling_groups(np.array([0, 0, 1, 1]), np.array([0, 1, 2, 4]), n_items=2, n_raters=5)
+    >>> co_labelling_groups(np.array([0, 0, 1, 1]), np.array([0, 1, 2, 4]), n_raters=5)
     array([ 0,  0,  1, -1,  1])
     """
-    size = n_raters + n_items
-    links = coo_array((np.ones(len(item), dtype=np.int8), (rater, np.asarray(item) + n_raters)), shape=(size, size))
-    component = connected_components(links, directed=False)[1][:n_raters]
+    item, rater = np.asarray(item), np.asarray(rater)
+    order = slice(None) if (item[1:] >= item[:-1]).all() else np.argsort(item, kind="stable")
+    item, rater = item[order], rater[order]
+    same = item[1:] == item[:-1]  # each answer's rater is linked to the one before on the same item: that is enough
+    links = coo_array(
+        (np.ones(int(same.sum()), dtype=np.int8), (rater[1:][same], rater[:-1][same])), (n_raters, n_raters)
+    )
+    component = connected_components(links.tocsr(), directed=False)[1]
     labelled = np.zeros(n_raters, dtype=bool)
     labelled[rater] = True
     _, first, numbered = np.unique(component[labelled], return_index=True, return_inverse=True)

@@ -86,7 +86,15 @@ def merge_patterns(parts: Sequence[Patterns], n_classes: int) -> Patterns:
     if len(parts) == 1:
         return parts[0]
     votes, gold = np.concatenate([p.votes for p in parts], axis=1), np.concatenate([p.gold for p in parts])
-    return _count_hashed(_read_only(votes), _read_only(gold), n_classes, np.concatenate([p.counts for p in parts]))
+    counts = np.concatenate([p.counts for p in parts])
+    with_gold = bool((gold != MISSING_PIXEL).any())
+    truth = _read_only(gold if with_gold else np.empty(0, np.uint8))
+    size = (n_classes + 1) ** (len(votes) + with_gold)
+    if size > DENSE_TABLE:
+        return _count_hashed(_read_only(votes), truth, n_classes, counts)
+    total = np.zeros(size, dtype=np.int64)
+    np.add.at(total, kernels.codes(_read_only(votes), truth, n_classes), counts)
+    return _decoded(total, len(votes), n_classes)
 
 
 class PatternLookup:
@@ -154,14 +162,21 @@ def _count_dense(masks: np.ndarray, gold: np.ndarray, n_classes: int) -> Pattern
     if any(strange for _, strange in done):
         raise _outside(n_classes)
     total = sum((table for table, _ in done), np.zeros(size, dtype=np.int64))
+    return _decoded(total, len(masks), n_classes)
+
+
+def _decoded(total: np.ndarray, n_raters: int, n_classes: int) -> Patterns:
+    """Give the patterns of a table of counts by code; a column beyond the raters' is the gold one."""
     codes = np.flatnonzero(total)
-    columns = np.empty((n_columns, len(codes)), dtype=np.uint8)
-    rest = codes.copy()
-    for column in range(n_columns - 1, -1, -1):
+    columns, size = [], 1
+    rest = codes
+    while size < len(total):
         rest, digit = np.divmod(rest, n_classes + 1)
-        columns[column] = np.where(digit == n_classes, MISSING_PIXEL, digit)
-    known = columns[-1] if len(gold) else np.full(len(codes), MISSING_PIXEL, dtype=np.uint8)
-    return Patterns(columns[: len(masks)], known, total[codes])
+        columns.append(np.where(digit == n_classes, MISSING_PIXEL, digit).astype(np.uint8))
+        size *= n_classes + 1
+    columns.reverse()
+    known = columns[-1] if len(columns) > n_raters else np.full(len(codes), MISSING_PIXEL, dtype=np.uint8)
+    return Patterns(np.stack(columns[:n_raters]), known, total[codes])
 
 
 def _count_hashed(masks: np.ndarray, gold: np.ndarray, n_classes: int, weight: np.ndarray) -> Patterns:

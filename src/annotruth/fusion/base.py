@@ -1,0 +1,306 @@
+"""What all fusion estimators share: taking labels in, handing truth and raters' errors out."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from annotruth.annotations import Annotations
+from annotruth.errors import InputError, shorten
+from annotruth.fusion import intervals
+from annotruth.fusion.collected import CollectedAnswers, CollectedMasks, MaskSource
+from annotruth.fusion.em import Estimate, confusion_from_counts
+from annotruth.fusion.gold import Gold
+from annotruth.fusion.identifiability import co_labelling_groups, warn_identifiability
+from annotruth.fusion.patterns import PatternLookup, Patterns
+from annotruth.fusion.votes import Votes
+from annotruth.fusion.warn import warn_unlabelled, warn_unsettled
+from annotruth.validation import MISSING_LABEL, one_of
+
+TIE = 1e-9
+"""Classes whose posteriors differ by less are tied; the one that comes first in the classes wins."""
+
+
+class FusionEstimator(BaseEstimator):
+    """Base of the fusion estimators.
+
+    A subclass says how to estimate (:meth:`_estimate`) and what follows for the truth (:meth:`_posterior`). On masks
+    both see distinct vote tuples instead of pixels; cases are read one at a time, once to count and once to predict.
+
+    Attributes
+    ----------
+    items_, raters_, classes_ : names, in the order of all arrays below
+    confusion_ : (raters, classes, classes), [true, observed], rows sum to 1. A rater without any label has uniform rows
+    expected_counts_ : (raters, classes, classes) labels behind it
+    prior_ : (classes,) how common the classes are
+    skill_ : (raters,) mean diagonal of ``confusion_``
+    labelled_counts_ : (raters,) how many items or pixels each labelled
+    unlabelled_ : (items,) how many of the item's pixels nobody labelled; their posterior is the prior
+    case_confusion_, case_prior_ : (items, raters, classes, classes) and (items, classes), with ``scope="case"``
+    """
+
+    scope: str
+    _cases: list[Estimate]
+    _warns_of_identifiability = True
+    _one_coin = False
+
+    # -- taking labels in ---------------------------------------------------------------------------------------
+
+    def fit(self, annotations: Annotations, gold: Gold = None) -> Self:
+        """Learn from annotations, forgetting what was learnt before.
+
+        Parameters
+        ----------
+        annotations : masks or a label table
+        gold : true labels of some items or pixels: an array like the annotations' truth (255, or -1 in tables, where
+            unknown), or labels by item name, or a table with columns item and label; "truth" for the annotations' own
+        """
+        self._check(annotations)
+        self.classes_, class_numbers = self._classes(annotations.classes)
+        self._class_names = annotations.classes
+        if annotations.kind == "masks":
+            self._given: CollectedMasks | CollectedAnswers = CollectedMasks(class_numbers, self.scope == "case")
+        else:
+            self._given = CollectedAnswers(class_numbers)
+        return self._learn(annotations, gold, start=None)
+
+    def partial_fit(self, annotations: Annotations, gold: Gold = None) -> Self:
+        """Add cases, items, answers or raters to what was given before, and go on from what was learnt.
+
+        Parameters are as in :meth:`fit`. Raters and items are known by name.
+        """
+        if not hasattr(self, "confusion_"):
+            return self.fit(annotations, gold)
+        self._check(annotations)
+        if annotations.classes != self._class_names:
+            raise InputError(
+                f"The classes must stay the same: {shorten(self._class_names)} before, "
+                f"{shorten(annotations.classes)} now."
+            )
+        if (annotations.kind == "masks") != isinstance(self._given, CollectedMasks):
+            raise InputError("Masks and label tables do not mix: add the kind of labels that fit was given.")
+        return self._learn(annotations, gold, start=(self.confusion_, self.prior_))
+
+    def _learn(self, annotations: Annotations, gold: Gold, start: tuple[np.ndarray, np.ndarray] | None) -> Self:
+        n_known = len(self._given.items)
+        self._given.add(annotations, gold)
+        self.items_, self.raters_ = self._given.items, self._given.raters.names
+        self.unlabelled_ = self._given.unlabelled
+        self._lookups: dict[int, tuple[PatternLookup, np.ndarray]] = {}
+        votes = self._given.votes(len(self.classes_))
+        self.labelled_counts_ = votes.labelled_counts()
+        if self.scope == "case":
+            estimate = self._estimate_cases(n_known if start is not None else 0)
+        else:
+            estimate = self._estimate(votes, None if start is None else (self._for_all_raters(start[0]), start[1]))
+        self._keep(estimate)
+        self._finish(votes)
+        warn_unlabelled(self.items_, self.unlabelled_, stacklevel=4)
+        warn_unsettled(type(self).__name__, estimate, stacklevel=4)
+        if self._warns_of_identifiability and len(self.classes_) > 1:
+            self._warn_identifiability(votes)
+        return self
+
+    def _warn_identifiability(self, votes: Votes) -> None:
+        anchored = self._anchored(votes)
+        warn_identifiability(
+            self.confusion_, self.prior_, self.labelled_counts_,
+            None if anchored else co_labelling_groups(votes.answers.item, votes.answers.rater, votes.n_raters),
+            raters=self.raters_, classes=self.classes_, anchored=anchored, stacklevel=5,
+        )  # fmt: skip
+
+    def _keep(self, estimate: Estimate) -> None:
+        self.confusion_, self.expected_counts_, self.prior_ = estimate.confusion, estimate.counts, estimate.prior
+        self.skill_ = np.diagonal(self.confusion_, axis1=1, axis2=2).mean(axis=1)
+        if len(estimate.log_likelihood):
+            self.log_likelihood_, self.n_iter_ = estimate.log_likelihood, estimate.n_iter
+
+    def _for_all_raters(self, confusion: np.ndarray) -> np.ndarray:
+        """Add matrices that say nothing for raters who were not there before."""
+        n_classes = confusion.shape[-1]
+        grown = np.full((len(self.raters_), n_classes, n_classes), 1 / n_classes)
+        grown[: len(confusion)] = confusion
+        return grown
+
+    def _estimate_cases(self, first: int) -> Estimate:
+        """Estimate each case on its own from number ``first`` on; sum up over all of them."""
+        if not isinstance(self._given, CollectedMasks):
+            raise InputError(
+                "scope='case' needs masks: one answer per rater and item says nothing of a rater's errors."
+            )
+        n_classes = len(self.classes_)
+        done: list[Estimate] = self._cases[:first] if first else []
+        for index in range(first, len(self.items_)):
+            source, local = self._given.find(index)
+            assert source.cases is not None
+            done.append(self._estimate(self._given.votes_of(source.cases[local], source, n_classes), None))
+        self._cases = done
+        self.case_confusion_ = np.stack([self._for_all_raters(case.confusion) for case in done])
+        self.case_prior_ = np.stack([case.prior for case in done])
+        counts = np.zeros(self.case_confusion_.shape[1:])
+        for case in done:
+            counts[: len(case.counts)] += case.counts
+        longest = max(len(case.log_likelihood) for case in done)
+        paths = [
+            np.pad(case.log_likelihood, (0, longest - len(case.log_likelihood)), mode="edge")
+            for case in done
+            if longest
+        ]
+        return Estimate(
+            confusion=confusion_from_counts(counts, self._pseudo_counts(), one_coin=self._one_coin),
+            counts=counts,
+            prior=np.average(self.case_prior_, axis=0, weights=self._case_sizes()),
+            log_likelihood=np.sum(paths, axis=0) if paths else np.empty(0),
+            converged=all(case.converged for case in done),
+        )
+
+    def _case_sizes(self) -> np.ndarray:
+        assert isinstance(self._given, CollectedMasks)
+        return np.array([max(int(np.prod(shape)), 1) for shape in self._given.shapes()], dtype=np.float64)
+
+    # -- what a subclass says -----------------------------------------------------------------------------------
+
+    def _check(self, annotations: Annotations) -> None:
+        """Refuse wrong parameters; called before any label is read."""
+        one_of(self.scope, ("dataset", "case"), "scope")
+        if len(annotations) == 0:
+            raise InputError("There is no item to fuse.")
+
+    def _classes(self, names: tuple[str, ...]) -> tuple[tuple[str, ...], np.ndarray | None]:
+        """Names of the classes of the truth, and (256,) which of them each label counts as (None: itself)."""
+        return names, None
+
+    @abstractmethod
+    def _estimate(self, votes: Votes, start: tuple[np.ndarray, np.ndarray] | None) -> Estimate:
+        """Estimate the raters from votes, going on from ``start`` (confusion, prior) if given."""
+
+    @abstractmethod
+    def _posterior(self, votes: Votes, confusion: np.ndarray, prior: np.ndarray) -> np.ndarray:
+        """Posterior (rows, classes) float64 of the votes."""
+
+    def _pseudo_counts(self) -> np.ndarray | None:
+        """Labels (raters, classes, classes) that raters are taken to have given before."""
+        return None
+
+    def _finish(self, votes: Votes) -> None:
+        """Learn what goes beyond one matrix per rater."""
+
+    def _anchored(self, votes: Votes) -> bool:
+        """Whether gold labels or prior matrices tie the estimate to the truth."""
+        return bool((votes.gold != MISSING_LABEL).any())
+
+    # -- handing results out ------------------------------------------------------------------------------------
+
+    def predict(self) -> np.ndarray | list[np.ndarray]:
+        """Most probable labels, in the items' order.
+
+        Returns
+        -------
+        class numbers: (items,) for a label table; (items, *spatial) uint8 for masks, a list where sizes differ.
+        Of classes that are tied, the one that comes first in ``classes_`` wins.
+        """
+        self._check_fitted()
+        if isinstance(self._given, CollectedAnswers):
+            return _best(self._posterior(self._given.votes(len(self.classes_)), self.confusion_, self.prior_))
+        shapes = self._given.shapes()
+        if len(set(shapes)) > 1:
+            return [self.predict_item(index) for index in range(len(shapes))]
+        out = np.empty((len(shapes), *shapes[0]), dtype=np.uint8)
+        for index in range(len(shapes)):
+            self._write(index, out[index].reshape(1, -1))
+        return out
+
+    def predict_proba(self) -> np.ndarray | list[np.ndarray]:
+        """Posterior of each class, in the items' order.
+
+        Returns
+        -------
+        (items, classes) float64 for a label table; (items, classes, *spatial) float32 for masks, a list of
+        (classes, *spatial) where sizes differ
+        """
+        self._check_fitted()
+        if isinstance(self._given, CollectedAnswers):
+            return self._posterior(self._given.votes(len(self.classes_)), self.confusion_, self.prior_)
+        shapes = self._given.shapes()
+        if len(set(shapes)) > 1:
+            return [self.predict_proba_item(index) for index in range(len(shapes))]
+        out = np.empty((len(shapes), len(self.classes_), *shapes[0]), dtype=np.float32)
+        for index in range(len(shapes)):
+            self._write(index, out[index].reshape(len(self.classes_), -1))
+        return out
+
+    def predict_item(self, index: int) -> np.ndarray:
+        """Most probable labels (*spatial) uint8 of one case; only this case is read."""
+        source, local = self._masks().find(index)
+        out = np.empty(source.annotations.shape(local), dtype=np.uint8)
+        self._write(index, out.reshape(1, -1))
+        return out
+
+    def predict_proba_item(self, index: int) -> np.ndarray:
+        """Posterior (classes, *spatial) float32 of one case; only this case is read."""
+        source, local = self._masks().find(index)
+        out = np.empty((len(self.classes_), *source.annotations.shape(local)), dtype=np.float32)
+        self._write(index, out.reshape(len(self.classes_), -1))
+        return out
+
+    def confusion_interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """Credible bounds (low, high) of ``confusion_``; see :func:`annotruth.fusion.intervals.confusion_interval`."""
+        return intervals.confusion_interval(self._evidence(), level, one_coin=self._one_coin)
+
+    def skill_interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """Credible bounds (low, high) of ``skill_``; see :func:`annotruth.fusion.intervals.skill_interval`."""
+        return intervals.skill_interval(self._evidence(), level, one_coin=self._one_coin)
+
+    # -- inner workings -----------------------------------------------------------------------------------------
+
+    def _write(self, index: int, out: np.ndarray) -> None:
+        """Fill out with one case's posterior (classes, pixels) float32 or labels (1, pixels) uint8."""
+        source, local = self._masks().find(index)
+        lookup, posterior = self._lookup(index, source, local)
+        table = _best(posterior)[None].astype(np.uint8) if out.dtype == np.uint8 else posterior.T.astype(np.float32)
+        masks, gold = source.read(local)
+        lookup.write(masks, np.ascontiguousarray(table), out, gold)
+
+    def _lookup(self, index: int, source: MaskSource, local: int) -> tuple[PatternLookup, np.ndarray]:
+        """Where a case's pixels find their pattern, and the patterns' posterior (patterns, classes)."""
+        if source.cases is not None:
+            confusion, prior = self.case_confusion_[index], self.case_prior_[index]
+            return self._tabulate(source.cases[local], source, confusion, prior)
+        key = id(source)
+        if key not in self._lookups:
+            self._lookups[key] = self._tabulate(source.patterns, source, self.confusion_, self.prior_)
+        return self._lookups[key]
+
+    def _tabulate(
+        self, patterns: Patterns, source: MaskSource, confusion: np.ndarray, prior: np.ndarray
+    ) -> tuple[PatternLookup, np.ndarray]:
+        votes = self._masks().votes_of(patterns, source, len(self.classes_))
+        lookup = PatternLookup(patterns, len(self._class_names), with_gold=bool(source.gold))
+        return lookup, self._posterior(votes, confusion, prior)
+
+    def _evidence(self) -> np.ndarray:
+        self._check_fitted()
+        pseudo = self._pseudo_counts()
+        return self.expected_counts_ if pseudo is None else self.expected_counts_ + pseudo
+
+    def _masks(self) -> CollectedMasks:
+        self._check_fitted()
+        if not isinstance(self._given, CollectedMasks):
+            raise InputError("A label table has no cases to go through one by one: use predict or predict_proba.")
+        return self._given
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "confusion_"):
+            raise NotFittedError(
+                f"This {type(self).__name__} has not learnt anything yet: call fit(annotations) first."
+            )
+
+
+def _best(posterior: np.ndarray) -> np.ndarray:
+    """Most probable class of each row (rows, classes), the first of those that are tied."""
+    tied = posterior >= posterior.max(axis=1, keepdims=True) - TIE
+    return tied.argmax(axis=1)

@@ -1,0 +1,208 @@
+"""The labels an estimator has been given so far, by fit and partial_fit, as votes; masks stay where they lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from annotruth.annotations import Annotations
+from annotruth.answers import Answers, sort_answers
+from annotruth.errors import InputError, shorten
+from annotruth.fusion.gold import Gold, GoldMasks, gold_answers
+from annotruth.fusion.patterns import Patterns, count_patterns, merge_patterns
+from annotruth.fusion.votes import Votes
+from annotruth.validation import MISSING_LABEL, MISSING_PIXEL
+
+
+class Raters:
+    """Names of the raters met so far, in order of first appearance."""
+
+    def __init__(self) -> None:
+        self.names: tuple[str, ...] = ()
+
+    def positions(self, names: tuple[str, ...]) -> np.ndarray:
+        """Where these raters stand among all, those not met before at the end."""
+        known = set(self.names)
+        self.names += tuple(name for name in names if name not in known)
+        place = {name: index for index, name in enumerate(self.names)}
+        return np.array([place[name] for name in names], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class MaskSource:
+    """One batch of cases, read case by case.
+
+    Attributes
+    ----------
+    position : (raters of this batch,) where they stand among all raters
+    patterns : the tuples of votes of all its cases
+    cases : the same case by case, where estimates are made so
+    unlabelled : (items,) pixels that nobody labelled
+    """
+
+    annotations: Annotations
+    gold: GoldMasks
+    position: np.ndarray
+    patterns: Patterns
+    cases: list[Patterns] | None
+    unlabelled: np.ndarray
+
+    @classmethod
+    def counted(cls, annotations: Annotations, gold: GoldMasks, position: np.ndarray, by_case: bool) -> MaskSource:
+        """Read every case once and count its patterns."""
+        cases = [_count_case(annotations, gold, index) for index in range(len(annotations))]
+        patterns = merge_patterns(cases, len(annotations.classes))
+        unlabelled = np.array([case.unlabelled() for case in cases])
+        return cls(annotations, gold, position, patterns, cases if by_case else None, unlabelled)
+
+    def read(self, index: int) -> tuple[np.ndarray, np.ndarray | None]:
+        """One case's masks (raters, pixels) and gold labels (pixels,), or None if no case has any."""
+        return _read_case(self.annotations, self.gold, index)
+
+
+def _read_case(annotations: Annotations, gold: GoldMasks, index: int) -> tuple[np.ndarray, np.ndarray | None]:
+    """One case's masks (raters, pixels) and gold labels (pixels,); None if no case has any."""
+    masks = annotations.item_masks(index, checked=False)
+    if len(masks) != len(annotations.raters):
+        raise InputError(f"Item {annotations.items[index]}: {len(masks)} masks for {len(annotations.raters)} raters.")
+    flat = masks.reshape(len(masks), -1)
+    if not gold:
+        return flat, None
+    known = gold.read(index)
+    return flat, np.full(flat.shape[1], MISSING_PIXEL, dtype=np.uint8) if known is None else known.reshape(-1)
+
+
+def _count_case(annotations: Annotations, gold: GoldMasks, index: int) -> Patterns:
+    """Count one case's patterns."""
+    masks, known = _read_case(annotations, gold, index)
+    try:
+        return count_patterns(masks, len(annotations.classes), known)
+    except InputError:
+        annotations.item_masks(index)  # the slower check, which names the rater and the label
+        raise
+
+
+class CollectedMasks:
+    """Cases with masks. Only their vote patterns are kept; the masks are read again when they are asked for."""
+
+    def __init__(self, class_numbers: np.ndarray | None, by_case: bool) -> None:
+        self.items: tuple[str, ...] = ()
+        self.raters = Raters()
+        self._by_case = by_case
+        self.sources: list[MaskSource] = []
+        self._class_numbers = class_numbers  # (256,) the class each label counts as, None = itself
+
+    def add(self, annotations: Annotations, gold: Gold) -> None:
+        again = sorted(set(self.items) & set(annotations.items))
+        if again:
+            raise InputError(f"These items are already there: {shorten(again)}. Give each case once.")
+        position = self.raters.positions(annotations.raters)
+        self.sources.append(MaskSource.counted(annotations, GoldMasks(annotations, gold), position, self._by_case))
+        self.items += annotations.items
+
+    def votes_of(self, patterns: Patterns, source: MaskSource, n_classes: int) -> Votes:
+        """Votes of some patterns of a source, with all raters in their places."""
+        if self._class_numbers is not None:
+            patterns = Patterns(
+                self._class_numbers[patterns.votes], self._class_numbers[patterns.gold], patterns.counts
+            )
+        return patterns.for_raters(source.position, len(self.raters.names), n_classes)
+
+    def votes(self, n_classes: int) -> Votes:
+        """Votes of all cases."""
+        return _joined([self.votes_of(source.patterns, source, n_classes) for source in self.sources])
+
+    def find(self, index: int) -> tuple[MaskSource, int]:
+        """The source of an item, and its position there."""
+        if not -len(self.items) <= index < len(self.items):
+            raise InputError(f"There are {len(self.items)} items; number {index} is not among them.")
+        index %= len(self.items)
+        for source in self.sources:
+            if index < len(source.annotations):
+                return source, index
+            index -= len(source.annotations)
+        raise AssertionError("unreachable: every item has a source")
+
+    def shapes(self) -> list[tuple[int, ...]]:
+        return [source.annotations.shape(i) for source in self.sources for i in range(len(source.annotations))]
+
+    @property
+    def unlabelled(self) -> np.ndarray:
+        return np.concatenate([source.unlabelled for source in self.sources])
+
+
+class CollectedAnswers:
+    """A label table that may grow by items, raters and answers."""
+
+    def __init__(self, class_numbers: np.ndarray | None) -> None:
+        self.items: tuple[str, ...] = ()
+        self.raters = Raters()
+        self.answers = Answers(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int16))
+        self.gold = np.empty(0, dtype=np.int16)
+        self._class_numbers = class_numbers
+
+    def add(self, annotations: Annotations, gold: Gold) -> None:
+        known = gold_answers(annotations, gold)
+        rater = self.raters.positions(annotations.raters)
+        if not self.items:
+            self.items, self.answers, self.gold = annotations.items, annotations.answers, known
+            return
+        place = {name: index for index, name in enumerate(self.items)}
+        fresh = tuple(name for name in annotations.items if name not in place)
+        place.update({name: len(place) + index for index, name in enumerate(fresh)})
+        item = np.array([place[name] for name in annotations.items], dtype=np.int64)
+        gold_now = np.concatenate([self.gold, np.full(len(fresh), MISSING_LABEL, dtype=np.int16)])
+        clash = (known != MISSING_LABEL) & (gold_now[item] != MISSING_LABEL) & (gold_now[item] != known)
+        if clash.any():
+            named = [annotations.items[i] for i in np.flatnonzero(clash)]
+            raise InputError(f"Gold labels contradict earlier ones: {shorten(named)}.")
+        more = annotations.answers
+        answers = _without_repeats(
+            np.concatenate([self.answers.item, item[more.item]]),
+            np.concatenate([self.answers.rater, rater[more.rater]]),
+            np.concatenate([self.answers.label, more.label]),
+            self.items + fresh,
+            self.raters.names,
+        )
+        gold_now[item] = np.where(known == MISSING_LABEL, gold_now[item], known)
+        self.items, self.answers, self.gold = self.items + fresh, answers, gold_now
+
+    def votes(self, n_classes: int) -> Votes:
+        answers, gold = self.answers, self.gold
+        if self._class_numbers is not None:
+            answers = Answers(answers.item, answers.rater, self._class_numbers[answers.label].astype(np.int16))
+            gold = np.where(gold == MISSING_LABEL, MISSING_LABEL, self._class_numbers[gold]).astype(np.int16)
+        return Votes.from_answers(answers, len(self.items), len(self.raters.names), n_classes, gold)
+
+    @property
+    def unlabelled(self) -> np.ndarray:
+        answered = np.bincount(self.answers.item, minlength=len(self.items)) > 0
+        return (~answered & (self.gold == MISSING_LABEL)).astype(np.int64)
+
+
+def _without_repeats(
+    item: np.ndarray, rater: np.ndarray, label: np.ndarray, items: tuple[str, ...], raters: tuple[str, ...]
+) -> Answers:
+    answers = sort_answers(item, rater, label)
+    again = (np.diff(answers.item) == 0) & (np.diff(answers.rater) == 0)
+    differ = np.flatnonzero(again & (np.diff(answers.label) != 0))
+    if len(differ):
+        named = [f"{items[answers.item[i]]} by {raters[answers.rater[i]]}" for i in differ[:10]]
+        raise InputError(f"These answers contradict earlier ones: {shorten(named)}. Give each answer once.")
+    keep = np.append(True, ~again) if len(answers) else slice(None)
+    return Answers(answers.item[keep], answers.rater[keep], answers.label[keep])
+
+
+def _joined(parts: list[Votes]) -> Votes:
+    """Put the rows of several votes, of the same raters and classes, one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    offset = np.cumsum([0] + [part.n_rows for part in parts])
+    answers = Answers(
+        np.concatenate([part.answers.item + np.int32(start) for part, start in zip(parts, offset)]),
+        np.concatenate([part.answers.rater for part in parts]),
+        np.concatenate([part.answers.label for part in parts]),
+    )
+    weight, gold = (np.concatenate([getattr(part, name) for part in parts]) for name in ("weight", "gold"))
+    return Votes(answers, int(offset[-1]), parts[0].n_raters, parts[0].n_classes, weight, gold)

@@ -1,0 +1,79 @@
+"""Credible intervals: how far off confusion matrices and skills may be, given how much each rater labelled."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.stats import beta
+
+
+def confusion_interval(
+    counts: np.ndarray, level: float = 0.95, *, one_coin: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds of each entry of confusion matrices.
+
+    Parameters
+    ----------
+    counts : (raters, classes, classes) expected counts, [true, observed], with any pseudo-counts added
+    level : probability that the entry lies between the bounds
+    one_coin : whether the matrices have one number each, the rater's chance to be right
+
+    Returns
+    -------
+    low, high : (raters, classes, classes) each
+
+    Notes
+    -----
+    With a uniform prior, a row is Dirichlet(1 + counts), and an entry of it has a Beta distribution. The truth is
+    taken at its expectation and pixels as independent; neighbouring pixels are not, so for masks read the intervals
+    as lower bounds of the uncertainty.
+
+    Examples
+    --------
+    >>> low, high = confusion_interval(np.array([[[90.0, 10.0], [0.0, 0.0]]]))
+    >>> low.round(2)[0].tolist(), high.round(2)[0].tolist()
+    ([[0.83, 0.06], [0.03, 0.03]], [[0.94, 0.17], [0.98, 0.98]])
+    """
+    n_classes = counts.shape[-1]
+    if n_classes == 1:
+        return np.ones_like(counts), np.ones_like(counts)
+    if one_coin:
+        low, high = (bound[:, None, None] for bound in skill_interval(counts, level, one_coin=True))
+        right = np.eye(n_classes, dtype=bool)
+        return np.where(right, low, (1 - high) / (n_classes - 1)), np.where(right, high, (1 - low) / (n_classes - 1))
+    return _bounds(*_beta_of_entries(counts), level)
+
+
+def skill_interval(counts: np.ndarray, level: float = 0.95, *, one_coin: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds (raters,) of each rater's skill, the mean of its confusion matrix's diagonal.
+
+    The rows are independent, so that mean and variance of the skill are known; a Beta distribution with these gives
+    the bounds. See :func:`confusion_interval` for parameters and caveats.
+
+    Examples
+    --------
+    >>> low, high = skill_interval(np.array([[[90.0, 10.0], [5.0, 95.0]]]))
+    >>> float(low[0].round(3)), float(high[0].round(3))
+    (0.875, 0.95)
+    """
+    n_classes = counts.shape[-1]
+    if n_classes == 1:
+        return np.ones(len(counts)), np.ones(len(counts))
+    if one_coin:
+        right = np.trace(counts, axis1=1, axis2=2)
+        return _bounds(1 + right, 1 + counts.sum(axis=(1, 2)) - right, level)
+    right, wrong = (np.diagonal(part, axis1=1, axis2=2) for part in _beta_of_entries(counts))
+    mean = (right / (right + wrong)).mean(axis=1)
+    variance = beta.var(right, wrong).sum(axis=1) / n_classes**2
+    strength = mean * (1 - mean) / variance - 1
+    return _bounds(mean * strength, (1 - mean) * strength, level)
+
+
+def _beta_of_entries(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Parameters of each entry's Beta distribution."""
+    evidence = counts + 1.0
+    return evidence, evidence.sum(axis=-1, keepdims=True) - evidence
+
+
+def _bounds(first: np.ndarray, second: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
+    tail = (1 - level) / 2
+    return beta.ppf(tail, first, second), beta.isf(tail, first, second)
