@@ -9,6 +9,7 @@ import numpy as np
 
 from annotruth.errors import InputError, shorten
 from annotruth.io.files import read_image
+from annotruth.io.layout import RATERS
 from annotruth.io.pixels import Pixels
 from annotruth.io.problems import Problem, Report, place, reporting
 from annotruth.io.survey import Progress, Survey, read_classes, survey
@@ -88,13 +89,13 @@ def _warn_of_masks(found: Survey, pixels: Pixels, values: dict[Path, list[int]],
 
 
 def _warn_of_raters(found: Survey, report: Report) -> None:
-    raters = found.layout.raters
-    for case, path in found.layout.images.items():
+    raters = found.listed.raters
+    for case, path in found.listed.images.items():
         if not any(case in masks for masks in raters.values()):
             report(Problem("warning", path, case, None, "no rater labelled this image."))
     for rater, masks in raters.items():
         if not masks:
-            report(Problem("warning", found.folder / "raters" / rater, None, rater, "the rater labelled nothing."))
+            report(Problem("warning", found.folder / RATERS / rater, None, rater, "the rater labelled nothing."))
     if len(raters) == 1:
         report(_one_rater(found.folder, next(iter(raters))))
 

@@ -41,6 +41,8 @@ instead of 1 mm. Resample the mask to that grid, or correct its header.
 
 
 def _differences(ours: np.ndarray, theirs: np.ndarray) -> list[str]:
+    if not (np.isfinite(ours).all() and np.isfinite(theirs).all()):
+        return ["one of the affines is not finite"]
     found = []
     spacing, wanted = (np.linalg.norm(affine[:3, :3], axis=0) for affine in (ours, theirs))
     for axis in np.flatnonzero(np.abs(spacing - wanted) > TOLERANCE):

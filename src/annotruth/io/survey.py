@@ -29,7 +29,8 @@ class Survey:
 
     Attributes
     ----------
-    layout : the files that passed
+    listed : all files
+    layout : those whose heads are sound
     dataset : the content of ``dataset.json``; None if it is unusable
     rank : how many spatial axes there are; 0 if no mask could be read
     shapes : spatial size by case
@@ -37,6 +38,7 @@ class Survey:
     """
 
     folder: Path
+    listed: Layout
     layout: Layout
     dataset: Dataset | None
     rank: int
@@ -89,7 +91,7 @@ def survey_files(folder: Path, layout: Layout, dataset: Dataset | None, report: 
                 references.setdefault(case, (f"the mask {path}", heads[path]))
                 good.add(path)
     shapes = {case: head.shape for case, (_, head) in references.items()}
-    return Survey(folder, layout.only(good), dataset, rank, shapes, channels)
+    return Survey(folder, layout, layout.only(good), dataset, rank, shapes, channels)
 
 
 def read_classes(

@@ -33,15 +33,14 @@ def image_header(path: Path, rank: int) -> Header:
 
 
 def read_mask(path: Path) -> np.ndarray:
-    with Image.open(path) as picture:
+    with _verified(path) as picture:
         _refuse_colours(picture)
         return np.array(picture.getchannel(0) if picture.mode == "LA" else picture)
 
 
 def read_image(path: Path, rank: int) -> np.ndarray:
-    if rank != 2:
-        image_header(path, rank)
-    with Image.open(path) as picture:
+    image_header(path, rank)  # refuses all but planes
+    with _verified(path) as picture:
         if picture.mode not in _GREY:
             return np.ascontiguousarray(np.moveaxis(np.asarray(picture.convert("RGB")), -1, 0))
         return np.array(picture.getchannel(0) if picture.mode == "LA" else picture)[None]
@@ -62,6 +61,13 @@ def write_image(path: Path, image: np.ndarray, like: Path | None) -> None:
     if len(image) == 3 and pixels.dtype != np.uint8:
         raise InputError("PNG in colour holds numbers up to 255 here. Choose .tiff or .npy.")
     _save(path, pixels[0] if len(image) == 1 else np.moveaxis(pixels, 0, -1), like)
+
+
+def _verified(path: Path) -> Image.Image:
+    """Open a picture whose checksums are right; decoding alone would let flipped bits pass as pixels."""
+    with Image.open(path) as picture:
+        picture.verify()
+    return Image.open(path)
 
 
 def _refuse_colours(picture: Image.Image) -> None:

@@ -1,0 +1,155 @@
+"""Label tables: CSV and Parquet, with other names of columns, odd spellings and mistakes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from annotruth import Annotations
+from annotruth.errors import AnnotruthError, InputError
+from annotruth.io import load, write_table, write_truth_table
+
+ROWS = pd.DataFrame(
+    {"item": ["b", "a", "b", "c"], "rater": ["bob", "ann", "ann", "bob"], "label": ["dog", "cat", "cat", "dog"]}
+)
+
+
+def _same(one: Annotations, other: Annotations) -> bool:
+    return (one.items, one.raters, one.classes) == (other.items, other.raters, other.classes) and all(
+        np.array_equal(getattr(one.answers, name), getattr(other.answers, name)) for name in ("item", "rater", "label")
+    )
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".CSV", ".parquet"])
+def test_a_file_gives_what_the_frame_gives(tmp_path, suffix):
+    path = tmp_path / f"answers{suffix}"
+    ROWS.to_parquet(path) if suffix == ".parquet" else ROWS.to_csv(path, index=False)
+    found = load(path)
+    assert _same(found, Annotations.from_table(ROWS))
+    assert found.items == ("b", "a", "c")
+    np.testing.assert_array_equal(found.answer_matrix(), [[1, 0], [-1, 0], [1, -1]])
+
+
+@pytest.mark.parametrize(
+    "columns", [("task", "worker", "label"), ("image", "annotator", "answer"), ("case", "rater", "label")]
+)
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_other_names_orders_and_delimiters(tmp_path, columns, delimiter):
+    frame = ROWS.set_axis(columns, axis=1).assign(time=3)[["time", *reversed(columns)]]
+    frame.to_csv(tmp_path / "a.csv", index=False, sep=delimiter)
+    assert _same(load(tmp_path / "a.csv"), Annotations.from_table(ROWS))
+
+
+def test_csv_keeps_names_as_they_are_written(tmp_path):
+    text = '\ufeffitem,rater,label\n007,"Müller, Ann",Läsion\n7,岡田,"a ""b"""\n'
+    (tmp_path / "a.csv").write_text(text, encoding="utf-8")
+    found = load(tmp_path / "a.csv")
+    assert found.items == ("007", "7")
+    assert found.raters == ("Müller, Ann", "岡田")
+    assert found.classes == ("Läsion", 'a "b"')
+
+
+def test_parquet_numbers_become_names(tmp_path):
+    frame = pd.DataFrame({"item": [3, 3, 10], "rater": pd.Categorical(["x", "y", "x"]), "label": [1.0, 10.0, 2.0]})
+    frame.to_parquet(tmp_path / "a.parquet")
+    found = load(tmp_path / "a.parquet")
+    assert (found.items, found.classes) == (("3", "10"), ("1", "2", "10"))
+    np.testing.assert_array_equal(found.answer_matrix(), [[0, 2], [1, -1]])
+
+
+def test_many_blocks_and_row_groups_give_one_numbering(tmp_path):
+    rng = np.random.default_rng(0)
+    pairs = rng.permutation(60_000)
+    frame = pd.DataFrame({"item": pairs // 12, "rater": pairs % 12, "label": rng.integers(0, 12, len(pairs))})
+    frame["item"] = "a rather long name of an item, so that the file has several blocks " + frame["item"].astype(str)
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    frame.to_parquet(tmp_path / "a.parquet", row_group_size=7000)
+    assert (tmp_path / "a.csv").stat().st_size > 3 * 2**20
+    expected = Annotations.from_table(frame)
+    assert _same(load(tmp_path / "a.csv"), expected)
+    assert _same(load(tmp_path / "a.parquet"), expected)
+
+
+def test_truth_of_some_items(tmp_path):
+    ROWS.to_csv(tmp_path / "a.csv", index=False)
+    (tmp_path / "t.csv").write_text("item,truth\nb,cat\nc,wolf\nnot asked,cat\na,\n")
+    found = load(tmp_path / "a.csv", truth=tmp_path / "t.csv")
+    assert found.classes == ("cat", "dog", "wolf")
+    np.testing.assert_array_equal(found.truth, [0, -1, 2])
+    (tmp_path / "t.csv").write_text("item,truth\nb,cat\nb,dog\n")
+    with pytest.raises(InputError, match=r"t\.csv: b has two truths, cat and dog"):
+        load(tmp_path / "a.csv", truth=tmp_path / "t.csv")
+    with pytest.raises(InputError, match="truth= goes with a label table"):
+        load(tmp_path, truth=tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"item,who,label\na,b,c\n", r"no column 'rater' \(nor worker, annotator\) among item, who, label"),
+        (b"", r"no column 'item'"),
+        (b"item,rater,label\n", r"the table holds no row"),
+        (b"item,rater,label\na,b\n", r"cannot be read as a table \(.*3 columns"),
+        ("item,rater,label\na,b,Läsion\n".encode("latin-1"), r"cannot be read as a table .*UTF-8"),
+        ("itém,rater,label\na,b,c\n".encode("latin-1"), r"cannot be read as a table .*UTF-8"),
+        (b"item,rater,label\na,b,NA\n", r"row 1 has no label"),
+        (b"item,rater,label\na,b,c\na,b,d\n", r"a by b \(c and d\)"),
+    ],
+)
+def test_mistakes_name_the_file(tmp_path, content, message):
+    (tmp_path / "a.csv").write_bytes(content)
+    with pytest.raises(InputError, match=r"a\.csv: .*" + message):
+        load(tmp_path / "a.csv")
+
+
+def test_a_damaged_parquet_file_is_named(tmp_path):
+    (tmp_path / "a.parquet").write_bytes(b"PAR1 nonsense")
+    with pytest.raises(InputError, match=r"a\.parquet: cannot be read as a table"):
+        load(tmp_path / "a.parquet")
+
+
+NAMES = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1, max_size=4)
+NOTHING = {"NA", "N/A", "NaN", "nan", "null", "NULL"}
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    matrix=st.integers(1, 5).flatmap(
+        lambda raters: st.lists(st.lists(st.integers(-1, 2), min_size=raters, max_size=raters), min_size=1, max_size=6)
+    ),
+    suffix=st.sampled_from([".csv", ".parquet"]),
+    names=st.lists(NAMES.filter(lambda name: name not in NOTHING), min_size=14, max_size=14, unique=True),
+)
+def test_answers_come_back_as_they_were_written(tmp_path_factory, matrix, suffix, names):
+    answers = np.array(matrix)
+    answers[0, 0] = 1
+    given_ = Annotations.from_answers(
+        answers, classes=names[:3], raters=names[3 : 3 + answers.shape[1]], items=names[8 : 8 + len(answers)]
+    )
+    found = load(write_table(tmp_path_factory.mktemp("tables") / f"a{suffix}", given_))
+    for row, rater, label in zip(found.answers.item, found.answers.rater, found.answers.label):
+        item, name = given_.items.index(found.items[row]), given_.raters.index(found.raters[rater])
+        assert given_.classes[answers[item, name]] == found.classes[label]
+    assert len(found.answers) == len(given_.answers)
+
+
+def test_truth_and_probabilities_as_a_table(tmp_path):
+    annotations = Annotations.from_table(ROWS)
+    path = write_truth_table(tmp_path / "t.csv", annotations, np.array([1, -1, 0]), np.full((3, 2), 0.5))
+    frame = pd.read_csv(path)
+    assert list(frame.columns) == ["item", "truth", "probability of cat", "probability of dog"]
+    assert frame["truth"].tolist()[::2] == ["dog", "cat"]
+    assert frame["truth"].isna().tolist() == [False, True, False]
+    write_table(tmp_path / "a.csv", annotations)
+    np.testing.assert_array_equal(load(tmp_path / "a.csv", truth=path).truth, [1, -1, 0])
+
+
+def test_tables_are_not_written_for_masks_nor_under_other_suffixes(tmp_path):
+    with pytest.raises(InputError, match=r"a\.txt: a label table is written as \.csv or \.parquet"):
+        write_table(tmp_path / "a.txt", Annotations.from_table(ROWS))
+    with pytest.raises(AnnotruthError, match="only a label table has answers"):
+        write_table(tmp_path / "a.csv", Annotations.from_masks(np.zeros((1, 1, 2, 2), np.uint8)))
+    assert list(tmp_path.iterdir()) == []
