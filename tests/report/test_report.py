@@ -155,8 +155,8 @@ def test_error_maps_show_the_chance_of_a_wrong_label(make_study) -> None:
     for row, column in [(0, 0), (8, 9), (4, 4)]:
         wrong = sum(posterior[i, row, column] * confusion[i, j] for i in range(2) for j in range(2) if i != j)
         assert error[row, column] == pytest.approx(wrong, abs=1e-6)  # type: ignore[index]
-    maps, pixel_wise = gallery.rater_maps(["over"], evidence.cases)
-    assert pixel_wise
+    maps, top = gallery.rater_maps(["good", "over"], evidence.cases)
+    assert top == pytest.approx(np.ceil(10 * error.max()) / 10)  # type: ignore[union-attr]
     assert len(maps[0].tiles) == 3
 
 
@@ -164,8 +164,8 @@ def test_other_methods_show_differences_on_what_the_rater_labelled(make_study) -
     study = make_study(pixel_wise=False)
     study.ann._masks[1:, 1] = 255
     evidence = gather(study.model, study.ann)
-    maps, pixel_wise = Gallery(study.model, study.ann, evidence).rater_maps(study.ann.raters, evidence.cases)
-    assert not pixel_wise
+    maps, top = Gallery(study.model, study.ann, evidence).rater_maps(study.ann.raters, evidence.cases)
+    assert top is None
     assert [tile.title for tile in maps[1].tiles] == ["item_0"]
 
 

@@ -72,7 +72,7 @@ def report(
     disputed = evidence.most_disputed(max_cases)
     mapped = [row.name for row in rows][-MOST_RATERS:]
     # Maps need a few cases even where no gallery is wanted.
-    maps, pixel_wise = gallery.rater_maps(mapped, disputed or evidence.most_disputed(MAPS_PER_RATER))
+    maps, top_error = gallery.rater_maps(mapped, disputed or evidence.most_disputed(MAPS_PER_RATER))
     shown = [gallery.show(case) for case in disputed]
     page = _environment().get_template("page.html.j2").render(
         method=model.method,
@@ -86,7 +86,7 @@ def report(
         score_bars=score_bars(compared, model.method) if compared else None,
         rows=rows,
         maps=maps,
-        pixel_wise=pixel_wise,
+        top_error=top_error,
         most_raters=MOST_RATERS,
         shown=shown,
         views=gallery.views,

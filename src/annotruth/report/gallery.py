@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -127,21 +128,24 @@ class Gallery:
             made.append(Tile(case.index, "Against the truth", note, alt, overlay))
         return Shown(case, view, made, self._notes(case, view, len(labelled), len(shown)))
 
-    def rater_maps(self, raters: Iterable[str], cases: Sequence[Case]) -> tuple[list[RaterMaps], bool]:
+    def rater_maps(self, raters: Iterable[str], cases: Sequence[Case]) -> tuple[list[RaterMaps], float | None]:
         """Draw where raters err: by probability for pixel-wise methods, else where they differ from the estimate.
 
         Returns
         -------
-        the maps, and whether they show probabilities
+        the maps, and the probability that their brightest colour stands for; None where they show differences
         """
         raters = list(raters)
-        pixel_wise = any(self._error_map(rater, case) is not None for case in cases[:1] for rater in raters)
-        made = []
-        for rater in raters:
-            drawn = self._probability_tiles(rater, cases) if pixel_wise else self._difference_tiles(rater, cases)
-            if drawn:
-                made.append(RaterMaps(rater, drawn))
-        return made, pixel_wise
+        errors = {rater: [self._error_map(rater, case) for case in cases[:MAPS_PER_RATER]] for rater in raters}
+        known = [float(error.max()) for maps in errors.values() for error in maps if error is not None]
+        if known:
+            # One scale for all raters, so that they compare, and no wider than needed, so that small errors show.
+            top = max(math.ceil(10 * max(known) - 1e-6), 1) / 10
+            drawn = {rater: self._probability_tiles(rater, cases, errors[rater], top) for rater in raters}
+        else:
+            top = None
+            drawn = {rater: self._difference_tiles(rater, cases) for rater in raters}
+        return [RaterMaps(rater, made) for rater, made in drawn.items() if made], top
 
     def _notes(self, case: Case, view: View, labelled: int, shown: int) -> list[str]:
         notes = [f"Disagreement {percent(case.disagreement)}"]
@@ -166,14 +170,15 @@ class Gallery:
         right = tiles.cut(np.einsum("ii...->i...", np.asarray(confusion)), view.plane)
         return 1 - (view.posterior * right).sum(axis=0)
 
-    def _probability_tiles(self, rater: str, cases: Sequence[Case]) -> list[Tile]:
+    def _probability_tiles(
+        self, rater: str, cases: Sequence[Case], errors: Sequence[np.ndarray | None], top: float
+    ) -> list[Tile]:
         made = []
-        for case in cases[:MAPS_PER_RATER]:
-            error = self._error_map(rater, case)
+        for case, error in zip(cases, errors):
             if error is not None:
                 note = f"mean {percent(float(error.mean()))}"
                 alt = f"Probability that {rater} mislabels each pixel of {case.name}, {note}"
-                overlay = tiles.heat(error, tiles.ERROR_MAP, self.view(case.index).labels)
+                overlay = tiles.heat(error / top, tiles.ERROR_MAP, self.view(case.index).labels)
                 made.append(Tile(case.index, case.name, note, alt, overlay))
         return made
 

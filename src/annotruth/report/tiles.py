@@ -23,6 +23,8 @@ RIGHT, MISSED, ADDED, OTHER = "#009e73", "#56b4e9", "#d55e00", "#cc79a7"
 PROBABILITY_MAP, ERROR_MAP = "viridis", "magma"
 FILL, LINE = 110, 255
 """Opacity of a region and of its outline."""
+LINE_WIDTH = 3
+"""Of outlines, in pixels of a tile; thinner ones tear when a browser shrinks the tile."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ def regions(labels: np.ndarray, colours: list[str]) -> str:
     for label, colour in enumerate(colours, start=1):
         region = labels == label
         if region.any():
-            inside = binary_erosion(region, iterations=2, border_value=1)
+            inside = binary_erosion(region, iterations=LINE_WIDTH, border_value=1)
             layer[region, :3] = np.rint(255 * np.array(to_rgb(colour)))
             layer[region, 3] = LINE
             layer[inside, 3] = FILL
@@ -119,11 +121,11 @@ def heat(values: np.ndarray, colour_map: str, labels: np.ndarray | None = None) 
     levels = np.rint(np.clip(_scaled(values), 0, 1) * 254).astype(np.uint8)
     if labels is not None:
         region = _scaled(labels) > 0
-        outline = region & ~binary_erosion(region, iterations=2, border_value=1)
+        outline = region & ~binary_erosion(region, iterations=LINE_WIDTH, border_value=1)
         if 2 * outline.sum() <= region.sum():  # the outline of thin structures would hide what it surrounds
             levels[outline] = 255
     palette = matplotlib.colormaps[colour_map](np.linspace(0, 1, 255), bytes=True)[:, :3]
-    tile = Image.fromarray(levels, mode="P")
+    tile = Image.fromarray(levels)
     tile.putpalette(np.vstack([palette, [[255, 255, 255]]]).astype(np.uint8).tobytes())
     return _png(tile)
 
