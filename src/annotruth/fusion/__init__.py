@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from annotruth.fusion.dawid_skene import DawidSkene
 from annotruth.fusion.majority import MajorityVote, MeanLabel
+from annotruth.fusion.staple import STAPLE
 
-__all__ = ["DawidSkene", "MajorityVote", "MeanLabel"]
+__all__ = ["STAPLE", "DawidSkene", "MajorityVote", "MeanLabel"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from typing import Self
 
 import numpy as np
@@ -16,7 +17,7 @@ from annotruth.fusion.collected import CollectedAnswers, CollectedMasks, MaskSou
 from annotruth.fusion.em import Estimate, confusion_from_counts
 from annotruth.fusion.gold import Gold
 from annotruth.fusion.identifiability import co_labelling_groups, warn_identifiability
-from annotruth.fusion.patterns import PatternLookup, Patterns
+from annotruth.fusion.patterns import PatternLookup
 from annotruth.fusion.votes import Votes
 from annotruth.fusion.warn import warn_unlabelled, warn_unsettled
 from annotruth.validation import MISSING_LABEL, one_of
@@ -90,15 +91,15 @@ class FusionEstimator(BaseEstimator):
         self._given.add(annotations, gold)
         self.items_, self.raters_ = self._given.items, self._given.raters.names
         self.unlabelled_ = self._given.unlabelled
-        self._lookups: dict[int, tuple[PatternLookup, np.ndarray]] = {}
+        self._tables: dict[int, tuple[PatternLookup, np.ndarray]] = {}
         votes = self._given.votes(len(self.classes_))
         self.labelled_counts_ = votes.labelled_counts()
         if self.scope == "case":
             estimate = self._estimate_cases(n_known if start is not None else 0)
         else:
             estimate = self._estimate(votes, None if start is None else (self._for_all_raters(start[0]), start[1]))
+            estimate = self._refine(range(len(self.items_)), estimate)
         self._keep(estimate)
-        self._finish(votes)
         warn_unlabelled(self.items_, self.unlabelled_, stacklevel=4)
         warn_unsettled(type(self).__name__, estimate, stacklevel=4)
         if self._warns_of_identifiability and len(self.classes_) > 1:
@@ -136,8 +137,8 @@ class FusionEstimator(BaseEstimator):
         done: list[Estimate] = self._cases[:first] if first else []
         for index in range(first, len(self.items_)):
             source, local = self._given.find(index)
-            assert source.cases is not None
-            done.append(self._estimate(self._given.votes_of(source.cases[local], source, n_classes), None))
+            votes = self._given.votes_of(source.patterns_of(local), source, n_classes)
+            done.append(self._refine([index], self._estimate(votes, None)))
         self._cases = done
         self.case_confusion_ = np.stack([self._for_all_raters(case.confusion) for case in done])
         self.case_prior_ = np.stack([case.prior for case in done])
@@ -186,8 +187,13 @@ class FusionEstimator(BaseEstimator):
         """Labels (raters, classes, classes) that raters are taken to have given before."""
         return None
 
-    def _finish(self, votes: Votes) -> None:
-        """Learn what goes beyond one matrix per rater."""
+    def _refine(self, items: Iterable[int], estimate: Estimate) -> Estimate:
+        """Improve an estimate by looking at the pixels of its cases."""
+        return estimate
+
+    def _pixel_posterior(self, index: int) -> np.ndarray | None:
+        """One case's posterior (classes, pixels) float32, where a pixel's votes alone do not tell it; else None."""
+        return None
 
     def _anchored(self, votes: Votes) -> bool:
         """Whether gold labels or prior matrices tie the estimate to the truth."""
@@ -235,14 +241,16 @@ class FusionEstimator(BaseEstimator):
 
     def predict_item(self, index: int) -> np.ndarray:
         """Most probable labels (*spatial) uint8 of one case; only this case is read."""
-        source, local = self._masks().find(index)
+        self._check_fitted()
+        source, local = self._masks.find(index)
         out = np.empty(source.annotations.shape(local), dtype=np.uint8)
         self._write(index, out.reshape(1, -1))
         return out
 
     def predict_proba_item(self, index: int) -> np.ndarray:
         """Posterior (classes, *spatial) float32 of one case; only this case is read."""
-        source, local = self._masks().find(index)
+        self._check_fitted()
+        source, local = self._masks.find(index)
         out = np.empty((len(self.classes_), *source.annotations.shape(local)), dtype=np.float32)
         self._write(index, out.reshape(len(self.classes_), -1))
         return out
@@ -259,36 +267,38 @@ class FusionEstimator(BaseEstimator):
 
     def _write(self, index: int, out: np.ndarray) -> None:
         """Fill out with one case's posterior (classes, pixels) float32 or labels (1, pixels) uint8."""
-        source, local = self._masks().find(index)
-        lookup, posterior = self._lookup(index, source, local)
-        table = _best(posterior)[None].astype(np.uint8) if out.dtype == np.uint8 else posterior.T.astype(np.float32)
-        masks, gold = source.read(local)
-        lookup.write(masks, np.ascontiguousarray(table), out, gold)
+        posterior = self._pixel_posterior(index)
+        if posterior is None:
+            self._write_votes(index, out)
+        else:
+            out[:] = posterior if out.dtype == np.float32 else _best(posterior.T)
 
-    def _lookup(self, index: int, source: MaskSource, local: int) -> tuple[PatternLookup, np.ndarray]:
-        """Where a case's pixels find their pattern, and the patterns' posterior (patterns, classes)."""
+    def _write_votes(self, index: int, out: np.ndarray) -> None:
+        """Do so from the posteriors of vote tuples."""
+        source, local = self._masks.find(index)
         if source.cases is not None:
-            confusion, prior = self.case_confusion_[index], self.case_prior_[index]
-            return self._tabulate(source.cases[local], source, confusion, prior)
-        key = id(source)
-        if key not in self._lookups:
-            self._lookups[key] = self._tabulate(source.patterns, source, self.confusion_, self.prior_)
-        return self._lookups[key]
+            lookup, posterior = self._tabulate(source, local, self.case_confusion_[index], self.case_prior_[index])
+        else:
+            if id(source) not in self._tables:
+                self._tables[id(source)] = self._tabulate(source, local, self.confusion_, self.prior_)
+            lookup, posterior = self._tables[id(source)]
+        table = posterior.T.astype(np.float32) if out.dtype == np.float32 else _best(posterior)[None].astype(np.uint8)
+        masks, gold = source.read(local)
+        lookup.write(masks, table, out, gold)
 
     def _tabulate(
-        self, patterns: Patterns, source: MaskSource, confusion: np.ndarray, prior: np.ndarray
+        self, source: MaskSource, local: int, confusion: np.ndarray, prior: np.ndarray
     ) -> tuple[PatternLookup, np.ndarray]:
-        votes = self._masks().votes_of(patterns, source, len(self.classes_))
-        lookup = PatternLookup(patterns, len(self._class_names), with_gold=bool(source.gold))
-        return lookup, self._posterior(votes, confusion, prior)
+        votes = self._masks.votes_of(source.patterns_of(local), source, len(self.classes_))
+        return source.lookup(local), self._posterior(votes, confusion, prior)
 
     def _evidence(self) -> np.ndarray:
         self._check_fitted()
         pseudo = self._pseudo_counts()
         return self.expected_counts_ if pseudo is None else self.expected_counts_ + pseudo
 
+    @property
     def _masks(self) -> CollectedMasks:
-        self._check_fitted()
         if not isinstance(self._given, CollectedMasks):
             raise InputError("A label table has no cases to go through one by one: use predict or predict_proba.")
         return self._given

@@ -10,7 +10,7 @@ from annotruth.annotations import Annotations
 from annotruth.answers import Answers, sort_answers
 from annotruth.errors import InputError, shorten
 from annotruth.fusion.gold import Gold, GoldMasks, gold_answers
-from annotruth.fusion.patterns import Patterns, count_patterns, merge_patterns
+from annotruth.fusion.patterns import PatternLookup, Patterns, count_patterns, merge_patterns
 from annotruth.fusion.votes import Votes
 from annotruth.validation import MISSING_LABEL, MISSING_PIXEL
 
@@ -55,6 +55,15 @@ class MaskSource:
         patterns = merge_patterns(cases, len(annotations.classes))
         unlabelled = np.array([case.unlabelled() for case in cases])
         return cls(annotations, gold, position, patterns, cases if by_case else None, unlabelled)
+
+    def patterns_of(self, index: int) -> Patterns:
+        """Patterns among which one case's are: its own where they were kept, else all of the batch."""
+        return self.patterns if self.cases is None else self.cases[index]
+
+    def lookup(self, index: int) -> PatternLookup:
+        """Where the pixels of a case find their place among :meth:`patterns_of`."""
+        patterns = self.patterns_of(index)
+        return PatternLookup(patterns, len(self.annotations.classes), with_gold=bool(self.gold))
 
     def read(self, index: int) -> tuple[np.ndarray, np.ndarray | None]:
         """One case's masks (raters, pixels) and gold labels (pixels,), or None if no case has any."""
@@ -171,8 +180,9 @@ class CollectedAnswers:
     def votes(self, n_classes: int) -> Votes:
         answers, gold = self.answers, self.gold
         if self._class_numbers is not None:
-            answers = Answers(answers.item, answers.rater, self._class_numbers[answers.label].astype(np.int16))
-            gold = np.where(gold == MISSING_LABEL, MISSING_LABEL, self._class_numbers[gold]).astype(np.int16)
+            numbers = self._class_numbers.astype(np.int16)
+            answers = Answers(answers.item, answers.rater, numbers[answers.label])
+            gold = np.where(gold == MISSING_LABEL, np.int16(MISSING_LABEL), numbers[gold])
         return Votes.from_answers(answers, len(self.items), len(self.raters.names), n_classes, gold)
 
     @property

@@ -126,12 +126,13 @@ class PatternLookup:
         Parameters
         ----------
         masks, gold : as in :func:`count_patterns`
-        table : (rows, patterns) of float32 probabilities, or uint8 labels below 255
+        table : (rows, patterns) of float32 probabilities, uint8 labels below 255, or int32 numbers from 0
         out : (rows, pixels) to fill; made if not given
         """
         masks, truth = _read_only(masks), _read_only(np.empty(0, np.uint8) if gold is None else gold)
+        table = np.ascontiguousarray(table)
         out = np.empty((len(table), masks.shape[1]), dtype=table.dtype) if out is None else out
-        unknown = table.dtype.type(-1 if table.dtype.kind == "f" else MISSING_PIXEL)
+        unknown = table.dtype.type(MISSING_PIXEL if table.dtype == np.uint8 else -1)
         if self._dense:
             by_code = np.full((len(table), self._table_size), unknown, dtype=table.dtype)
             by_code[:, self._codes] = table
@@ -139,10 +140,9 @@ class PatternLookup:
             def work(first: int, last: int) -> bool:
                 return kernels.write_dense(masks, truth, first, last, self._n_classes, by_code, unknown, out)
         else:
-            by_pattern = np.ascontiguousarray(table)
 
             def work(first: int, last: int) -> bool:
-                return kernels.write_hashed(masks, truth, first, last, self._slots, self._keys, by_pattern, out)
+                return kernels.write_hashed(masks, truth, first, last, self._slots, self._keys, table, out)
 
         if not all(run_parts(work, split_range(masks.shape[1], _PART))):
             raise InputError("The masks hold votes that were not there when they were counted: have the files changed?")

@@ -53,7 +53,7 @@ class Votes:
         """Take distinct vote tuples (raters, rows) of uint8 labels, 255 = missing, with how often each occurs."""
         row, rater = np.nonzero((patterns != MISSING_PIXEL).T)
         answers = Answers(row.astype(np.int32), rater.astype(np.int32), patterns[rater, row].astype(np.int16))
-        known = np.where(gold == MISSING_PIXEL, MISSING_LABEL, gold).astype(np.int16)
+        known = np.where(gold == MISSING_PIXEL, MISSING_LABEL, gold.astype(np.int16))
         return cls(answers, patterns.shape[1], patterns.shape[0], n_classes, counts.astype(np.float64), known)
 
     @property
