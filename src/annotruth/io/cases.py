@@ -13,7 +13,7 @@ from annotruth.errors import InputError
 from annotruth.io.dataset import Dataset
 from annotruth.io.files import read_image, read_mask
 from annotruth.io.formats import case_of, suffix_of
-from annotruth.io.layout import IMAGES, RATERS, TRUTH, Layout, list_files, scan
+from annotruth.io.layout import IMAGES, RATERS, TRUTH, Layout, by_number, list_files, scan
 from annotruth.io.pixels import Pixels, refuse_unnamed_value, settle_classes
 from annotruth.io.problems import place, refuse
 from annotruth.io.survey import Survey, mask_values, read_classes, settings, survey, survey_files
@@ -83,7 +83,7 @@ def _look_for_marks(found: Survey, dataset: Dataset) -> None:
 
 def _annotations(found: Survey, pixels: Pixels) -> Annotations:
     layout, dataset = found.layout, found.dataset or Dataset()
-    cases, raters = layout.cases, tuple(sorted(layout.raters))
+    cases, raters = layout.cases, tuple(sorted(layout.raters, key=by_number))
     masks, images, truth, sources = [], [], [], []
     for case in cases:
         shape = found.shapes[case]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +32,7 @@ class Layout:
 
     @property
     def cases(self) -> list[str]:
-        return sorted(self.images.keys() | {case for masks in self.raters.values() for case in masks})
+        return sorted(self.images.keys() | {case for masks in self.raters.values() for case in masks}, key=by_number)
 
     @property
     def masks(self) -> list[tuple[str | None, str, Path]]:
@@ -105,6 +106,19 @@ def _drop_orphans(found: Layout, report: Report) -> None:
         for case in sorted(masks.keys() - cases):
             advice = "Remove or rename the mask, or add what is missing."
             report(Problem("fatal", masks.pop(case), case, rater, f"there is a mask, but {lack}.", advice))
+
+
+def by_number(name: str) -> tuple[list[str | int], str]:
+    """Sort key that puts case_2 before case_10.
+
+    Examples
+    --------
+    >>> sorted(["case_10", "case_2", "b"], key=by_number)
+    ['b', 'case_2', 'case_10']
+    """
+    parts: list[str | int] = list(re.split("([0-9]+)", name))
+    parts[1::2] = map(int, parts[1::2])
+    return parts, name
 
 
 def _visible(path: Path) -> bool:
