@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from mmap import mmap
 
 import nibabel
 import numpy as np
@@ -15,7 +16,7 @@ from PIL import Image
 
 from annotruth.errors import InputError
 from annotruth.io import files
-from annotruth.io.formats import SUFFIXES, case_of, suffix_of
+from annotruth.io.formats import SUFFIXES, case_of, npy, suffix_of
 
 RNG = np.random.default_rng(0)
 AFFINE = np.array([[0.0, -2.0, 0.0, 10.0], [1.5, 0.0, 0.0, -20.0], [0.0, 0.0, 3.0, 5.0], [0.0, 0.0, 0.0, 1.0]])
@@ -143,8 +144,10 @@ def test_tiff_pages_of_different_sizes_are_refused(tmp_path):
         files.mask_header(tmp_path / "a.tif", "here")
 
 
-def test_npy_is_memory_mapped_and_never_unpickled(tmp_path):
+def test_large_npy_is_memory_mapped_and_none_is_unpickled(tmp_path, monkeypatch):
     np.save(tmp_path / "a.npy", np.zeros((5, 7), dtype=np.float32))
+    assert files.read_image(tmp_path / "a.npy", 2, "").flags.writeable
+    monkeypatch.setattr(npy, "LARGE", 100)
     assert isinstance(files.read_image(tmp_path / "a.npy", 2, "").base, np.memmap)
     np.save(tmp_path / "b.npy", np.array([{"code": "evil"}], dtype=object), allow_pickle=True)
     with pytest.raises(InputError, match="here: cannot be read"):
@@ -242,6 +245,16 @@ def test_images_come_back_as_they_were_written(tmp_path_factory, image, suffix):
     path = files.write_image(tmp_path_factory.mktemp("images") / f"a{suffix}", image, None)
     assert files.image_header(path, image.ndim - 1, "").shape == image.shape
     np.testing.assert_array_equal(files.read_image(path, image.ndim - 1, ""), image)
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".nii"])
+def test_arrays_in_use_keep_no_file_open(tmp_path, put, suffix):
+    image = put(tmp_path / f"a{suffix}", np.zeros((5, 7, 3), dtype=np.float32))
+    mask = put(tmp_path / f"b{suffix}", np.zeros((5, 7, 3), dtype=np.uint8))
+    for array in (files.read_image(image, 3, ""), files.read_mask(mask, "")):
+        while array is not None:  # a memory map anywhere underneath would hold the file
+            assert not isinstance(array, (np.memmap, mmap))
+            array = getattr(array, "base", None)
 
 
 def _damaged(path, content):

@@ -13,7 +13,7 @@ from annotruth.errors import InputError
 from annotruth.io.dataset import Dataset
 from annotruth.io.files import read_image, read_mask
 from annotruth.io.formats import case_of, suffix_of
-from annotruth.io.layout import IMAGES, RATERS, TRUTH, Layout, by_number, list_files, scan
+from annotruth.io.layout import IMAGES, Layout, by_number, list_files, scan
 from annotruth.io.pixels import Pixels, refuse_unnamed_value, settle_classes
 from annotruth.io.problems import place, refuse
 from annotruth.io.survey import Survey, mask_values, read_classes, settings, survey, survey_files
@@ -73,12 +73,11 @@ def _classes(found: Survey, names: Sequence[str] = ()) -> Pixels:
 def _look_for_marks(found: Survey, dataset: Dataset) -> None:
     """Read masks until one shows a proper mark, mostly the first; 255 alone would be a class nobody named."""
     seen: set[int] = set()
-    for path in found.marked:
-        seen.update(mask_values(path, str(path)))
+    for rater, case, path in found.marked:
+        seen.update(mask_values(path, place(path, case, rater)))
         if seen - {0, MISSING_PIXEL}:
             return
-    home = found.folder / (RATERS if found.layout.raters else TRUTH)
-    refuse_unnamed_value(dataset, seen, home)
+    refuse_unnamed_value(dataset, seen, found.home)
 
 
 def _annotations(found: Survey, pixels: Pixels) -> Annotations:

@@ -46,9 +46,14 @@ class Survey:
     channels: dict[str, int]
 
     @property
-    def marked(self) -> list[Path]:
+    def marked(self) -> list[tuple[str | None, str, Path]]:
         """The masks that show what pixel values mean: the raters', or the true ones where there are no raters."""
-        return [path for rater, _, path in self.layout.masks if rater is not None or not self.layout.raters]
+        return [mask for mask in self.layout.masks if mask[0] is not None or not self.layout.raters]
+
+    @property
+    def home(self) -> Path:
+        """The folder these masks lie in."""
+        return self.folder / (RATERS if self.layout.raters else TRUTH)
 
 
 def survey(folder: Path, report: Report) -> Survey:
@@ -107,9 +112,9 @@ def read_classes(
             progress(done, len(masks))
     # Without a usable dataset.json nothing can be said against a value.
     dataset = found.dataset if found.dataset is not None else Dataset(missing=MISSING_PIXEL)
-    home = found.folder / (RATERS if found.layout.raters else TRUTH)
-    with reporting(report, home):
-        refuse_unnamed_value(dataset, {value for path in found.marked for value in values.get(path, ())}, home)
+    with reporting(report, found.home):
+        marks = {value for _, _, path in found.marked for value in values.get(path, ())}
+        refuse_unnamed_value(dataset, marks, found.home)
     pixels = settle_classes(dataset, {value for seen in values.values() for value in seen})
     sound = {}
     for rater, case, path in masks:

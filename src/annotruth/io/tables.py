@@ -74,9 +74,10 @@ def missing_values(table: Mapping[str, Column]) -> list[str]:
     """Say, column by column, which rows hold nothing; the first row under a table's head is row 1."""
     troubles = []
     for name, column in table.items():
-        rows = [str(row + 1) for row in column.empty_rows]
-        if rows:
-            which = f"row {rows[0]} has" if len(rows) == 1 else f"{len(rows)} rows ({shorten(rows)}) have"
+        rows = column.empty_rows + 1
+        if len(rows):
+            first = ", ".join(map(str, rows[:5])) + (" …" if len(rows) > 5 else "")
+            which = f"row {first} has" if len(rows) == 1 else f"{len(rows)} rows ({first}) have"
             troubles.append(f"{which} no {name}. Fill it in, or remove the row if the rater did not answer.")
     return troubles
 

@@ -49,7 +49,7 @@ def write_image(path: Path, image: np.ndarray, like: Path | None) -> None:
 
 
 def _open(path: Path) -> nibabel.Nifti1Image:
-    file = nibabel.load(path)
+    file = nibabel.load(path, mmap=False)  # a map would keep the file open, and there may be thousands
     if not isinstance(file, nibabel.Nifti1Image):  # version 2 of the format is a subclass
         raise InputError("the file is not NIfTI, whatever its suffix says. Replace it.")
     return file

@@ -1,4 +1,8 @@
-"""NPY: a NumPy array in a file, read as a memory map. Images with one axis more than the masks are channels-first."""
+"""NPY: a NumPy array in a file. Images with one axis more than the masks are channels-first.
+
+Large arrays are memory maps: what is not looked at is not read. Small ones are copied, because every map keeps a file
+open, and systems allow a process about a thousand of them.
+"""
 
 from __future__ import annotations
 
@@ -9,25 +13,24 @@ import numpy as np
 from annotruth.io.formats.header import Header, no_such_image
 
 SUFFIXES: tuple[str, ...] = (".npy",)
+LARGE = 2**26
+"""Bytes from which an array stays on disk."""
 
 
 def mask_header(path: Path) -> Header:
-    return Header(read_mask(path).shape)
+    return Header(_map(path).shape)
 
 
 def image_header(path: Path, rank: int) -> Header:
-    return Header(read_image(path, rank).shape)
+    return Header(_with_channels(_map(path), rank).shape)
 
 
 def read_mask(path: Path) -> np.ndarray:
-    return np.lib.format.open_memmap(path, mode="r")  # refuses pickled objects
+    return _in_memory_if_small(_map(path))
 
 
 def read_image(path: Path, rank: int) -> np.ndarray:
-    pixels = np.lib.format.open_memmap(path, mode="r")
-    if pixels.ndim not in (rank, rank + 1):
-        raise no_such_image(pixels.shape, rank)
-    return pixels if pixels.ndim == rank + 1 else pixels[None]
+    return _in_memory_if_small(_with_channels(_map(path), rank))
 
 
 def write_mask(path: Path, labels: np.ndarray, like: Path | None) -> None:
@@ -36,3 +39,17 @@ def write_mask(path: Path, labels: np.ndarray, like: Path | None) -> None:
 
 def write_image(path: Path, image: np.ndarray, like: Path | None) -> None:
     np.save(path, np.asarray(image, dtype=np.float32), allow_pickle=False)
+
+
+def _map(path: Path) -> np.ndarray:
+    return np.lib.format.open_memmap(path, mode="r")  # refuses pickled objects
+
+
+def _with_channels(pixels: np.ndarray, rank: int) -> np.ndarray:
+    if pixels.ndim not in (rank, rank + 1):
+        raise no_such_image(pixels.shape, rank)
+    return pixels if pixels.ndim == rank + 1 else pixels[None]
+
+
+def _in_memory_if_small(pixels: np.ndarray) -> np.ndarray:
+    return pixels if pixels.nbytes >= LARGE else np.array(pixels)
