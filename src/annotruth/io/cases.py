@@ -38,6 +38,14 @@ def load_images(path: str | Path, rank: int | None = None, classes: Sequence[str
     Returns
     -------
     Annotations without raters; write_mask and write_probabilities work with them.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.save(Path(folder) / "a.npy", np.zeros((3, 16, 16)))
+    ...     load_images(folder, rank=2).item_image(0).shape
+    (3, 16, 16)
     """
     path = Path(path)
     dataset: Dataset | None = Dataset()

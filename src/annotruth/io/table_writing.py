@@ -49,6 +49,17 @@ def write_truth_table(
     ----------
     labels : (items,) class numbers, -1 = unknown
     probabilities : (items, classes), written into one column per class
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> annotations = Annotations.from_answers(np.array([[0, 1], [1, -1]]), classes=["cat", "dog"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     print(write_truth_table(Path(folder) / "truth.csv", annotations, np.array([0, 1])).read_text())
+    "item","truth"
+    "item_0","cat"
+    "item_1","dog"
+    <BLANKLINE>
     """
     columns = {
         "item": pa.array(annotations.items, pa.string()),

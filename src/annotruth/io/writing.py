@@ -59,6 +59,14 @@ def write_probabilities(folder: str | Path, annotations: Annotations, index: int
     Parameters
     ----------
     probabilities : (classes, *spatial)
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> annotations = Annotations.from_masks(np.zeros((1, 2, 4, 4), dtype=np.uint8))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     np.load(write_probabilities(folder, annotations, 0, np.full((2, 4, 4), 0.5))).shape
+    (2, 4, 4)
     """
     item, source = annotations.items[index], _source(annotations, index)
     suffix = _suffix(source)
