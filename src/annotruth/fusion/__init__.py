@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from annotruth.fusion.dawid_skene import DawidSkene
 from annotruth.fusion.majority import MajorityVote, MeanLabel
+from annotruth.fusion.spatial import SpatialSTAPLE
 from annotruth.fusion.staple import STAPLE
 
-__all__ = ["STAPLE", "DawidSkene", "MajorityVote", "MeanLabel"]
+__all__ = ["STAPLE", "DawidSkene", "MajorityVote", "MeanLabel", "SpatialSTAPLE"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
@@ -187,7 +187,7 @@ class FusionEstimator(BaseEstimator):
         """Labels (raters, classes, classes) that raters are taken to have given before."""
         return None
 
-    def _refine(self, items: Iterable[int], estimate: Estimate) -> Estimate:
+    def _refine(self, items: Sequence[int], estimate: Estimate) -> Estimate:
         """Improve an estimate by looking at the pixels of its cases."""
         return estimate
 

@@ -118,6 +118,10 @@ class CollectedMasks:
             )
         return patterns.for_raters(source.position, len(self.raters.names), n_classes)
 
+    def relabelled(self, masks: np.ndarray) -> np.ndarray:
+        """Masks with labels counted as the classes they stand for."""
+        return masks if self._class_numbers is None else self._class_numbers[masks]
+
     def votes(self, n_classes: int) -> Votes:
         """Votes of all cases."""
         return _joined([self.votes_of(source.patterns, source, n_classes) for source in self.sources])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
@@ -127,7 +127,7 @@ class STAPLE(ConfusionEstimator):
 
     # -- the random field ---------------------------------------------------------------------------------------
 
-    def _refine(self, items: Iterable[int], estimate: Estimate) -> Estimate:
+    def _refine(self, items: Sequence[int], estimate: Estimate) -> Estimate:
         """Estimate the raters again from the smoothed truth, until the bound of the log-likelihood stops rising."""
         bound = -np.inf
         for _ in range(_MOST_ROUNDS if self.smoothing else 0):
@@ -139,7 +139,7 @@ class STAPLE(ConfusionEstimator):
             estimate = replace(estimate, confusion=confusion, counts=counts)
         return estimate
 
-    def _smoothed_counts(self, items: Iterable[int], estimate: Estimate) -> tuple[np.ndarray, float]:
+    def _smoothed_counts(self, items: Sequence[int], estimate: Estimate) -> tuple[np.ndarray, float]:
         """Expected counts under the smoothed truth of some cases, and the bound of their log-likelihood."""
         log_prior, log_confusion = log_of(estimate.prior), log_of(estimate.confusion)
         pseudo = self._pseudo_counts()

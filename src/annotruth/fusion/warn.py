@@ -32,7 +32,7 @@ def warn_unsettled(name: str, estimate: Estimate, stacklevel: int) -> None:
     """Say so when the iterations ran out."""
     if not estimate.converged:
         warnings.warn(
-            f"{name} stopped after {estimate.n_iter} iterations without settling; raise max_iter or tol.",
+            f"{name} did not settle within max_iter iterations; raise max_iter or tol.",
             ConvergenceWarning,
             stacklevel=stacklevel,
         )
