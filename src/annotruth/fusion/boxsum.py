@@ -9,7 +9,7 @@ from numba import njit
 
 from annotruth.fusion.threads import run_parts, split_range
 
-_COLUMNS = 512  # neighbouring columns summed side by side, so that memory is read in order
+_COLUMNS = 128  # neighbouring columns summed side by side, so that memory is read in order
 _ROWS = 8  # rows summed side by side, so that one addition need not wait for the one before
 
 

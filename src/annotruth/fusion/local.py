@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 from annotruth.fusion.boxsum import box_sum
+from annotruth.fusion.em import log_of
 from annotruth.fusion.threads import run_parts, split_range
 from annotruth.validation import MISSING_PIXEL
 
@@ -24,9 +25,9 @@ class Field:
     shape : the pixels' grid
     fixed : (pixels,) uint8, 1 for pixels whose posterior is given (gold labels, consensus) and stays
     confusion : (raters, classes, classes) of the whole, towards which local matrices are drawn
-    prior : (classes,)
+    prior : (classes,) of the whole, likewise
     window : odd side of the window along each axis
-    shrinkage : how many pixels of each class the whole's matrix counts for
+    shrinkage : how many pixels the whole's matrix and prior count for
     """
 
     masks: np.ndarray
@@ -41,6 +42,9 @@ class Field:
 def local_truth(field: Field, posterior: np.ndarray, max_iter: int, tol: float) -> tuple[int, bool]:
     """Alternate local matrices and posteriors, from a first posterior on.
 
+    The prior is local too, the window's share of each class drawn towards the whole's. With one prior for the whole
+    picture, windows that hold a single class would be split in two to make up for the class that is missing.
+
     Parameters
     ----------
     posterior : (classes, pixels) float32: the first, replaced by the last
@@ -50,14 +54,16 @@ def local_truth(field: Field, posterior: np.ndarray, max_iter: int, tol: float) 
     -------
     iterations taken, whether they settled
     """
-    log_prior = np.log(np.maximum(field.prior, np.finfo(np.float32).tiny)).astype(np.float32)
     score = np.empty_like(posterior)
+    area = _window_sum(field, np.ones_like(posterior[0]))
     parts = split_range(posterior.shape[1], _PART)
     for iteration in range(1, max_iter + 1):
-        score[:] = log_prior[:, None]
+        for true, frequency in enumerate(field.prior):
+            nearby = _window_sum(field, posterior[true].copy())
+            score[true] = log_of((nearby + field.shrinkage * frequency) / (area + field.shrinkage))
         for rater in range(len(field.masks)):
-            for true in np.flatnonzero(field.prior > 0):
-                _add_evidence(field, rater, int(true), posterior[true], score[true])
+            for row in np.flatnonzero(field.prior > 0):
+                _add_evidence(field, rater, int(row), posterior[row], score[row])
         moved = sum(run_parts(lambda a, b: _normalise(score, field.fixed, posterior, a, b), parts))
         if moved <= tol * posterior.shape[1]:
             return iteration, True
@@ -77,11 +83,15 @@ def local_confusion(field: Field, posterior: np.ndarray) -> np.ndarray:
     return matrices
 
 
+def _window_sum(field: Field, values: np.ndarray) -> np.ndarray:
+    return box_sum(values, field.shape, field.window, np.empty_like(values))
+
+
 def _said(field: Field, rater: int, label: int, share: np.ndarray) -> np.ndarray:
     """Pixels that the rater called ``label`` in each window, counted by their ``share`` of a class; (pixels,)."""
     chosen = np.empty_like(share)
     run_parts(lambda a, b: _choose(field.masks[rater], label, share, chosen, a, b), split_range(len(share), _PART))
-    return box_sum(chosen, field.shape, field.window, np.empty_like(chosen))
+    return _window_sum(field, chosen)
 
 
 def _add_evidence(field: Field, rater: int, true: int, share: np.ndarray, score: np.ndarray) -> None:

@@ -32,13 +32,14 @@ class LocalEstimate:
 class SpatialSTAPLE(STAPLE):
     """STAPLE for raters whose errors depend on the place: each pixel's matrices come from a window around it.
 
-    First the raters are estimated as a whole, as by :class:`~annotruth.STAPLE`. Then, case by case, local matrices
-    and the truth are estimated in turn; local matrices are drawn towards the whole's where the window holds little.
+    First the raters are estimated as a whole, as by :class:`~annotruth.STAPLE`. Then, case by case, local matrices,
+    local class frequencies and the truth are estimated in turn. Local values are drawn towards the whole's, the more
+    so the less the window holds.
 
     Parameters
     ----------
     window : side of the window in pixels, odd; one number, or one for each axis. Time does not depend on it
-    shrinkage : what the whole's matrix counts for, as a part of the window's pixels
+    shrinkage : what the whole's values count for, as a part of the window's pixels
     max_iter : most local iterations
     tol : stop when posteriors move by no more than this on average
     foreground, prior, confusion_prior, exclude_consensus, scope : as for :class:`~annotruth.STAPLE`
