@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from annotruth.fusion.collected import count_case
 from annotruth.fusion.dawid_skene import DawidSkene
 from annotruth.fusion.majority import MajorityVote, MeanLabel
 from annotruth.fusion.spatial import SpatialSTAPLE
 from annotruth.fusion.staple import STAPLE
 
-__all__ = ["STAPLE", "DawidSkene", "MajorityVote", "MeanLabel", "SpatialSTAPLE"]
+__all__ = ["STAPLE", "DawidSkene", "MajorityVote", "MeanLabel", "SpatialSTAPLE", "count_case"]

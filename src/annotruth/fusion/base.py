@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
 from typing import Self
 
 import numpy as np
@@ -15,9 +17,10 @@ from annotruth.errors import InputError, shorten
 from annotruth.fusion import intervals
 from annotruth.fusion.collected import CollectedAnswers, CollectedMasks, MaskSource
 from annotruth.fusion.em import Estimate, confusion_from_counts
+from annotruth.fusion.estimates import for_all_raters, pool
 from annotruth.fusion.gold import Gold
 from annotruth.fusion.identifiability import co_labelling_groups, warn_identifiability
-from annotruth.fusion.patterns import PatternLookup
+from annotruth.fusion.patterns import PatternLookup, Patterns
 from annotruth.fusion.votes import Votes
 from annotruth.fusion.warn import warn_unlabelled, warn_unsettled
 from annotruth.validation import MISSING_LABEL, one_of
@@ -45,13 +48,14 @@ class FusionEstimator(BaseEstimator):
     """
 
     scope: str
+    _given: CollectedMasks | CollectedAnswers
     _cases: list[Estimate]
     _warns_of_identifiability = True
     _one_coin = False
 
     # -- taking labels in ---------------------------------------------------------------------------------------
 
-    def fit(self, annotations: Annotations, gold: Gold = None) -> Self:
+    def fit(self, annotations: Annotations, gold: Gold = None, patterns: Sequence[Patterns] | None = None) -> Self:
         """Learn from annotations, forgetting what was learnt before.
 
         Parameters
@@ -59,46 +63,48 @@ class FusionEstimator(BaseEstimator):
         annotations : masks or a label table
         gold : true labels of some items or pixels: an array like the annotations' truth (255, or -1 in tables, where
             unknown), or labels by item name, or a table with columns item and label; "truth" for the annotations' own
+        patterns : each case's :func:`~annotruth.fusion.count_case`, if other processes have counted already
         """
         self._check(annotations)
-        self.classes_, class_numbers = self._classes(annotations.classes)
+        self.classes_, only = self._classes(annotations.classes)
         self._class_names = annotations.classes
-        if annotations.kind == "masks":
-            self._given: CollectedMasks | CollectedAnswers = CollectedMasks(class_numbers, self.scope == "case")
-        else:
-            self._given = CollectedAnswers(class_numbers)
-        return self._learn(annotations, gold, start=None)
+        by_case = self.scope == "case"
+        given = CollectedMasks(only, by_case) if annotations.kind == "masks" else CollectedAnswers(only)
+        _add(given, annotations, gold, patterns)
+        self._given = given
+        return self._learn(start=None, first=0)
 
-    def partial_fit(self, annotations: Annotations, gold: Gold = None) -> Self:
+    def partial_fit(
+        self, annotations: Annotations, gold: Gold = None, patterns: Sequence[Patterns] | None = None
+    ) -> Self:
         """Add cases, items, answers or raters to what was given before, and go on from what was learnt.
 
         Parameters are as in :meth:`fit`. Raters and items are known by name.
         """
         if not hasattr(self, "confusion_"):
-            return self.fit(annotations, gold)
+            return self.fit(annotations, gold, patterns)
         self._check(annotations)
         if annotations.classes != self._class_names:
-            raise InputError(
-                f"The classes must stay the same: {shorten(self._class_names)} before, "
-                f"{shorten(annotations.classes)} now."
-            )
+            before, now = shorten(self._class_names), shorten(annotations.classes)
+            raise InputError(f"The classes must stay the same: {before} before, {now} now.")
         if (annotations.kind == "masks") != isinstance(self._given, CollectedMasks):
             raise InputError("Masks and label tables do not mix: add the kind of labels that fit was given.")
-        return self._learn(annotations, gold, start=(self.confusion_, self.prior_))
+        first = len(self._given.items)
+        _add(self._given, annotations, gold, patterns)
+        return self._learn(start=(self.confusion_, self.prior_), first=first)
 
-    def _learn(self, annotations: Annotations, gold: Gold, start: tuple[np.ndarray, np.ndarray] | None) -> Self:
-        n_known = len(self._given.items)
-        self._given.add(annotations, gold)
-        self.items_, self.raters_ = self._given.items, self._given.raters.names
+    def _learn(self, start: tuple[np.ndarray, np.ndarray] | None, first: int) -> Self:
+        """Estimate from all that was given, items from number ``first`` on being new."""
+        self.items_, self.raters_ = self._given.items, self._given.raters
         self.unlabelled_ = self._given.unlabelled
         self._tables: dict[int, tuple[PatternLookup, np.ndarray]] = {}
         votes = self._given.votes(len(self.classes_))
         self.labelled_counts_ = votes.labelled_counts()
         if self.scope == "case":
-            estimate = self._estimate_cases(n_known if start is not None else 0)
+            estimate = self._estimate_cases(first)
         else:
-            estimate = self._estimate(votes, None if start is None else (self._for_all_raters(start[0]), start[1]))
-            estimate = self._refine(range(len(self.items_)), estimate)
+            begin = None if start is None else (for_all_raters(start[0], len(self.raters_)), start[1])
+            estimate = self._refine(range(len(self.items_)), self._estimate(votes, begin))
         self._keep(estimate)
         warn_unlabelled(self.items_, self.unlabelled_, stacklevel=4)
         warn_unsettled(type(self).__name__, estimate, stacklevel=4)
@@ -120,48 +126,20 @@ class FusionEstimator(BaseEstimator):
         if len(estimate.log_likelihood):
             self.log_likelihood_, self.n_iter_ = estimate.log_likelihood, estimate.n_iter
 
-    def _for_all_raters(self, confusion: np.ndarray) -> np.ndarray:
-        """Add matrices that say nothing for raters who were not there before."""
-        n_classes = confusion.shape[-1]
-        grown = np.full((len(self.raters_), n_classes, n_classes), 1 / n_classes)
-        grown[: len(confusion)] = confusion
-        return grown
-
     def _estimate_cases(self, first: int) -> Estimate:
         """Estimate each case on its own from number ``first`` on; sum up over all of them."""
-        if not isinstance(self._given, CollectedMasks):
-            raise InputError(
-                "scope='case' needs masks: one answer per rater and item says nothing of a rater's errors."
-            )
-        n_classes = len(self.classes_)
-        done: list[Estimate] = self._cases[:first] if first else []
+        done = self._cases[:first] if first else []
         for index in range(first, len(self.items_)):
-            source, local = self._given.find(index)
-            votes = self._given.votes_of(source.patterns_of(local), source, n_classes)
+            source, local = self._masks.find(index)
+            votes = self._masks.votes_of(source.patterns_of(local), source, len(self.classes_))
             done.append(self._refine([index], self._estimate(votes, None)))
         self._cases = done
-        self.case_confusion_ = np.stack([self._for_all_raters(case.confusion) for case in done])
+        self.case_confusion_ = np.stack([for_all_raters(case.confusion, len(self.raters_)) for case in done])
         self.case_prior_ = np.stack([case.prior for case in done])
-        counts = np.zeros(self.case_confusion_.shape[1:])
-        for case in done:
-            counts[: len(case.counts)] += case.counts
-        longest = max(len(case.log_likelihood) for case in done)
-        paths = [
-            np.pad(case.log_likelihood, (0, longest - len(case.log_likelihood)), mode="edge")
-            for case in done
-            if longest
-        ]
-        return Estimate(
-            confusion=confusion_from_counts(counts, self._pseudo_counts(), one_coin=self._one_coin),
-            counts=counts,
-            prior=np.average(self.case_prior_, axis=0, weights=self._case_sizes()),
-            log_likelihood=np.sum(paths, axis=0) if paths else np.empty(0),
-            converged=all(case.converged for case in done),
-        )
-
-    def _case_sizes(self) -> np.ndarray:
-        assert isinstance(self._given, CollectedMasks)
-        return np.array([max(int(np.prod(shape)), 1) for shape in self._given.shapes()], dtype=np.float64)
+        sizes = [prod(shape) for shape in self._masks.shapes()]
+        pooled = pool(done, np.array(sizes), len(self.raters_))
+        confusion = confusion_from_counts(pooled.counts, self._pseudo_counts(), one_coin=self._one_coin)
+        return replace(pooled, confusion=confusion)
 
     # -- what a subclass says -----------------------------------------------------------------------------------
 
@@ -170,9 +148,13 @@ class FusionEstimator(BaseEstimator):
         one_of(self.scope, ("dataset", "case"), "scope")
         if len(annotations) == 0:
             raise InputError("There is no item to fuse.")
+        if self.scope == "case" and annotations.kind != "masks":
+            raise InputError(
+                "scope='case' needs masks: one answer per rater and item says nothing of a rater's errors."
+            )
 
-    def _classes(self, names: tuple[str, ...]) -> tuple[tuple[str, ...], np.ndarray | None]:
-        """Names of the classes of the truth, and (256,) which of them each label counts as (None: itself)."""
+    def _classes(self, names: tuple[str, ...]) -> tuple[tuple[str, ...], int | None]:
+        """Names of the classes of the truth; and the number of the one class told apart from all others, if so."""
         return names, None
 
     @abstractmethod
@@ -308,6 +290,15 @@ class FusionEstimator(BaseEstimator):
             raise NotFittedError(
                 f"This {type(self).__name__} has not learnt anything yet: call fit(annotations) first."
             )
+
+
+def _add(
+    given: CollectedMasks | CollectedAnswers, annotations: Annotations, gold: Gold, patterns: Sequence[Patterns] | None
+) -> None:
+    if isinstance(given, CollectedMasks):
+        given.add(annotations, gold, patterns)
+    else:
+        given.add(annotations, gold)
 
 
 def _best(posterior: np.ndarray) -> np.ndarray:

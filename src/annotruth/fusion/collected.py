@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,18 +16,18 @@ from annotruth.fusion.votes import Votes
 from annotruth.validation import MISSING_LABEL, MISSING_PIXEL
 
 
-class Raters:
-    """Names of the raters met so far, in order of first appearance."""
+def place_raters(known: tuple[str, ...], names: tuple[str, ...]) -> tuple[tuple[str, ...], np.ndarray]:
+    """Add raters not met before to those known; give all names, and where ``names`` stand among them.
 
-    def __init__(self) -> None:
-        self.names: tuple[str, ...] = ()
-
-    def positions(self, names: tuple[str, ...]) -> np.ndarray:
-        """Where these raters stand among all, those not met before at the end."""
-        known = set(self.names)
-        self.names += tuple(name for name in names if name not in known)
-        place = {name: index for index, name in enumerate(self.names)}
-        return np.array([place[name] for name in names], dtype=np.int64)
+    Examples
+    --------
+    >>> place_raters(("ann", "bob"), ("cy", "ann"))
+    (('ann', 'bob', 'cy'), array([2, 0]))
+    """
+    met = set(known)
+    every = known + tuple(name for name in names if name not in met)
+    place = {name: index for index, name in enumerate(every)}
+    return every, np.array([place[name] for name in names], dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,10 @@ class MaskSource:
     unlabelled: np.ndarray
 
     @classmethod
-    def counted(cls, annotations: Annotations, gold: GoldMasks, position: np.ndarray, by_case: bool) -> MaskSource:
-        """Read every case once and count its patterns."""
-        cases = [_count_case(annotations, gold, index) for index in range(len(annotations))]
+    def made(
+        cls, annotations: Annotations, gold: GoldMasks, position: np.ndarray, cases: list[Patterns], by_case: bool
+    ) -> MaskSource:
+        """Sum up the patterns of the cases."""
         patterns = merge_patterns(cases, len(annotations.classes))
         unlabelled = np.array([case.unlabelled() for case in cases])
         return cls(annotations, gold, position, patterns, cases if by_case else None, unlabelled)
@@ -82,33 +84,56 @@ def _read_case(annotations: Annotations, gold: GoldMasks, index: int) -> tuple[n
     return flat, np.full(flat.shape[1], MISSING_PIXEL, dtype=np.uint8) if known is None else known.reshape(-1)
 
 
-def _count_case(annotations: Annotations, gold: GoldMasks, index: int) -> Patterns:
-    """Count one case's patterns."""
-    masks, known = _read_case(annotations, gold, index)
+def count_case(annotations: Annotations, index: int, gold: Gold | GoldMasks = None) -> Patterns:
+    """Count one case's vote patterns; only this case is read.
+
+    What it gives is small and travels between processes, to be handed to ``fit`` in one of them.
+
+    Examples
+    --------
+    >>> annotations = Annotations.from_masks(np.zeros((1, 3, 8, 8), dtype=np.uint8))
+    >>> count_case(annotations, 0).counts
+    array([64])
+    """
+    known = gold if isinstance(gold, GoldMasks) else GoldMasks(annotations, gold)
+    masks, truth = _read_case(annotations, known, index)
     try:
-        return count_patterns(masks, len(annotations.classes), known)
+        return count_patterns(masks, len(annotations.classes), truth)
     except InputError:
         annotations.item_masks(index)  # the slower check, which names the rater and the label
         raise
 
 
 class CollectedMasks:
-    """Cases with masks. Only their vote patterns are kept; the masks are read again when they are asked for."""
+    """Cases with masks. Only their vote patterns are kept; the masks are read again when they are asked for.
 
-    def __init__(self, class_numbers: np.ndarray | None, by_case: bool) -> None:
+    Parameters
+    ----------
+    only : number of the one class that is told apart from all others, or None
+    by_case : keep the patterns of each case
+    """
+
+    def __init__(self, only: int | None, by_case: bool) -> None:
         self.items: tuple[str, ...] = ()
-        self.raters = Raters()
-        self._by_case = by_case
+        self.raters: tuple[str, ...] = ()
         self.sources: list[MaskSource] = []
-        self._class_numbers = class_numbers  # (256,) the class each label counts as, None = itself
+        self._by_case = by_case
+        self._class_numbers: np.ndarray | None = None
+        if only is not None:
+            self._class_numbers = np.zeros(256, dtype=np.uint8)
+            self._class_numbers[[only, MISSING_PIXEL]] = 1, MISSING_PIXEL
 
-    def add(self, annotations: Annotations, gold: Gold) -> None:
+    def add(self, annotations: Annotations, gold: Gold, patterns: Sequence[Patterns] | None) -> None:
         again = sorted(set(self.items) & set(annotations.items))
         if again:
             raise InputError(f"These items are already there: {shorten(again)}. Give each case once.")
-        position = self.raters.positions(annotations.raters)
-        self.sources.append(MaskSource.counted(annotations, GoldMasks(annotations, gold), position, self._by_case))
-        self.items += annotations.items
+        known = GoldMasks(annotations, gold)
+        cases = patterns or [count_case(annotations, index, known) for index in range(len(annotations))]
+        if len(cases) != len(annotations):
+            raise InputError(f"{len(annotations)} items but patterns of {len(cases)}: there must be one each.")
+        raters, position = place_raters(self.raters, annotations.raters)
+        self.sources.append(MaskSource.made(annotations, known, position, list(cases), self._by_case))
+        self.items, self.raters = self.items + annotations.items, raters
 
     def votes_of(self, patterns: Patterns, source: MaskSource, n_classes: int) -> Votes:
         """Votes of some patterns of a source, with all raters in their places."""
@@ -116,7 +141,7 @@ class CollectedMasks:
             patterns = Patterns(
                 self._class_numbers[patterns.votes], self._class_numbers[patterns.gold], patterns.counts
             )
-        return patterns.for_raters(source.position, len(self.raters.names), n_classes)
+        return patterns.for_raters(source.position, len(self.raters), n_classes)
 
     def relabelled(self, masks: np.ndarray) -> np.ndarray:
         """Masks with labels counted as the classes they stand for."""
@@ -146,20 +171,20 @@ class CollectedMasks:
 
 
 class CollectedAnswers:
-    """A label table that may grow by items, raters and answers."""
+    """A label table that may grow by items, raters and answers. ``only`` as in :class:`CollectedMasks`."""
 
-    def __init__(self, class_numbers: np.ndarray | None) -> None:
+    def __init__(self, only: int | None) -> None:
         self.items: tuple[str, ...] = ()
-        self.raters = Raters()
+        self.raters: tuple[str, ...] = ()
         self.answers = Answers(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int16))
         self.gold = np.empty(0, dtype=np.int16)
-        self._class_numbers = class_numbers
+        self._only = only
 
     def add(self, annotations: Annotations, gold: Gold) -> None:
         known = gold_answers(annotations, gold)
-        rater = self.raters.positions(annotations.raters)
+        raters, rater = place_raters(self.raters, annotations.raters)
         if not self.items:
-            self.items, self.answers, self.gold = annotations.items, annotations.answers, known
+            self.items, self.raters, self.answers, self.gold = annotations.items, raters, annotations.answers, known
             return
         place = {name: index for index, name in enumerate(self.items)}
         fresh = tuple(name for name in annotations.items if name not in place)
@@ -176,18 +201,17 @@ class CollectedAnswers:
             np.concatenate([self.answers.rater, rater[more.rater]]),
             np.concatenate([self.answers.label, more.label]),
             self.items + fresh,
-            self.raters.names,
+            raters,
         )
         gold_now[item] = np.where(known == MISSING_LABEL, gold_now[item], known)
-        self.items, self.answers, self.gold = self.items + fresh, answers, gold_now
+        self.items, self.raters, self.answers, self.gold = self.items + fresh, raters, answers, gold_now
 
     def votes(self, n_classes: int) -> Votes:
         answers, gold = self.answers, self.gold
-        if self._class_numbers is not None:
-            numbers = self._class_numbers.astype(np.int16)
-            answers = Answers(answers.item, answers.rater, numbers[answers.label])
-            gold = np.where(gold == MISSING_LABEL, np.int16(MISSING_LABEL), numbers[gold])
-        return Votes.from_answers(answers, len(self.items), len(self.raters.names), n_classes, gold)
+        if self._only is not None:
+            answers = Answers(answers.item, answers.rater, (answers.label == self._only).astype(np.int16))
+            gold = np.where(gold == MISSING_LABEL, gold, (gold == self._only).astype(np.int16))
+        return Votes.from_answers(answers, len(self.items), len(self.raters), n_classes, gold)
 
     @property
     def unlabelled(self) -> np.ndarray:

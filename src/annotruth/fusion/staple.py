@@ -15,7 +15,7 @@ from annotruth.fusion.em import Estimate, confusion_from_counts, expected_counts
 from annotruth.fusion.mrf import mean_field
 from annotruth.fusion.priors import ConfusionPrior
 from annotruth.fusion.votes import Votes
-from annotruth.validation import MISSING_LABEL, MISSING_PIXEL
+from annotruth.validation import MISSING_LABEL
 
 _MOST_ROUNDS = 20  # of smoothing the truth and estimating the raters anew
 
@@ -95,17 +95,15 @@ class STAPLE(ConfusionEstimator):
         if self.smoothing and annotations.kind != "masks":
             raise InputError("smoothing needs masks: the items of a label table have no neighbours.")
 
-    def _classes(self, names: tuple[str, ...]) -> tuple[tuple[str, ...], np.ndarray | None]:
-        if self.foreground is None:
+    def _classes(self, names: tuple[str, ...]) -> tuple[tuple[str, ...], int | None]:
+        wanted = self.foreground
+        if wanted is None:
             return names, None
-        wanted = names[self.foreground] if isinstance(self.foreground, int) and self.foreground < len(names) else None
-        name = str(self.foreground) if wanted is None else wanted
-        if name not in names:
-            raise InputError(f"foreground={self.foreground!r} is not among the classes {shorten(names, 10)}.")
-        numbers = np.zeros(max(256, len(names)), dtype=np.uint8)
-        numbers[names.index(name)] = 1
-        numbers[MISSING_PIXEL] = MISSING_PIXEL
-        return (f"not {name}", name), numbers
+        if not isinstance(wanted, str) and 0 <= wanted < len(names):
+            return (f"not {names[wanted]}", names[wanted]), int(wanted)
+        if wanted not in names:
+            raise InputError(f"foreground={wanted!r} is not among the classes {shorten(names, 10)}.")
+        return (f"not {wanted}", str(wanted)), names.index(str(wanted))
 
     def _estimate(self, votes: Votes, start: tuple[np.ndarray, np.ndarray] | None) -> Estimate:
         if self.exclude_consensus:

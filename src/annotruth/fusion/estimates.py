@@ -1,0 +1,41 @@
+"""Estimates made in several places, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from annotruth.fusion.em import Estimate, confusion_from_counts
+
+
+def for_all_raters(confusion: np.ndarray, n_raters: int) -> np.ndarray:
+    """Add matrices that say nothing for raters who came later, (n_raters, classes, classes).
+
+    Examples
+    --------
+    >>> for_all_raters(np.eye(2)[None], 2)[1]
+    array([[0.5, 0.5],
+           [0.5, 0.5]])
+    """
+    n_classes = confusion.shape[-1]
+    grown = np.full((n_raters, n_classes, n_classes), 1 / n_classes)
+    grown[: len(confusion)] = confusion
+    return grown
+
+
+def pool(cases: Sequence[Estimate], sizes: np.ndarray, n_raters: int) -> Estimate:
+    """Sum up estimates of single cases: counts add up, priors are averaged by the cases' sizes (cases,).
+
+    The log-likelihoods add up too, those of cases that settled early being carried on.
+    """
+    n_classes = len(cases[0].prior)
+    counts = np.zeros((n_raters, n_classes, n_classes))
+    for case in cases:
+        counts[: len(case.counts)] += case.counts
+    path = np.zeros(max(case.n_iter for case in cases))
+    for case in cases:
+        path[: case.n_iter] += case.log_likelihood
+        path[case.n_iter :] += case.log_likelihood[-1:]
+    prior = np.average([case.prior for case in cases], axis=0, weights=np.maximum(sizes, 1))
+    return Estimate(confusion_from_counts(counts), counts, prior, path, all(case.converged for case in cases))
