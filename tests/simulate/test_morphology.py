@@ -62,7 +62,7 @@ def test_nothing_and_everything():
     nothing, field = np.zeros((6, 6), dtype=bool), np.ones((6, 6))
     assert not grow(nothing, 2, field).any()
     assert shrink(~nothing, nothing, 2, field).all()
-    assert not cut(nothing, 2, 1, np.random.default_rng(0)).any()
+    assert not cut(nothing, 2, 1, np.random.default_rng(0), count=3).any()
 
 
 def test_a_cut_severs_a_stroke_across():

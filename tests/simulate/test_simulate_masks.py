@@ -115,12 +115,12 @@ def test_wrong_takes_one_class_for_another():
     truth = np.zeros((2, 40, 60), dtype=np.uint8)
     truth[:, 10:30, 5:15], truth[:, 10:30, 22:32], truth[:, 10:30, 42:52] = 1, 2, 3
     confusion = simulate_masks(truth, ["wrong"]).confusion[0]
-    assert confusion[1, 2] > 0.7
-    assert confusion[2, 3] > 0.7
-    assert confusion[3, 1] > 0.7
+    assert confusion[1, 2] > 0.5
+    assert confusion[2, 3] > 0.5
+    assert confusion[3, 1] > 0.5
     swap = simulate_masks(truth, [MaskRater("wrong", target=3)]).confusion[0]
     assert swap[2, 2] > 0.9
-    assert swap[3, 1] > 0.7
+    assert swap[3, 1] > 0.5
     assert swap[1, 3] > 0.9
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from annotruth.errors import InputError
 
-INK = 127
-"""A pixel whose grey value exceeds this is ink, i.e. true foreground."""
+INK = 0
+"""A pixel whose grey value exceeds this is ink, i.e. true foreground, as on the masks of Zhang et al. 2020."""
 
 
 def noisy_digits(n: int = 1000, *, seed: int = 0, noise: float = 0.25) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -43,7 +43,7 @@ def shrink(inside: np.ndarray, outside: np.ndarray, radius: float, field: np.nda
     return inside & (_between_pixels(ndimage.distance_transform_edt(~outside), radius, field) > radius)
 
 
-def cut(inside: np.ndarray, width: float, reach: float, rng: np.random.Generator, count: int = 3) -> np.ndarray:
+def cut(inside: np.ndarray, width: float, reach: float, rng: np.random.Generator, count: int) -> np.ndarray:
     """Find thin cuts across an object: bool (*spatial), the pixels to remove.
 
     Each cut goes through a random point of the object's middle line, at right angles to the way the object runs
