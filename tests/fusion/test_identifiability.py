@@ -52,6 +52,10 @@ def test_gold_labels_make_up_for_few_raters_apart() -> None:
     groups = np.array([0, 1])
     assert len(identifiability_problems(raters(GOOD, GOOD), groups=groups)) == 2
     assert identifiability_problems(raters(GOOD, GOOD), groups=groups, anchored=True) == []
+    swapped = [[0.1, 0.9], [0.9, 0.1]]
+    assert identifiability_problems(raters(GOOD, swapped, swapped), anchored=True) == []
+    (problem,) = identifiability_problems(raters(swapped, swapped), anchored=True)
+    assert "faithful" in problem
 
 
 def test_swapped_classes_are_named() -> None:

@@ -178,8 +178,8 @@ class FusionEstimator(BaseEstimator):
         return None
 
     def _anchored(self, votes: Votes) -> bool:
-        """Whether gold labels or prior matrices tie the estimate to the truth."""
-        return bool((votes.gold != MISSING_LABEL).any())
+        """Whether gold labels of every class, or prior matrices, tie the estimate to the truth."""
+        return set(np.flatnonzero(self.prior_)) <= set(votes.gold[votes.gold != MISSING_LABEL].tolist())
 
     # -- handing results out ------------------------------------------------------------------------------------
 

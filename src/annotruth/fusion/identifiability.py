@@ -44,7 +44,8 @@ def identifiability_problems(
     groups : (raters,) the group of raters linked by common items, from :func:`co_labelling_groups`. Leave it out where
         something else links the raters, such as a network that sees the images
     raters, classes : names for the messages
-    anchored : gold labels or prior matrices tie the estimate to the truth: few raters, or raters apart, then do no harm
+    anchored : gold labels or prior matrices tie the estimate to the truth: then few raters, raters apart and raters
+        who are mostly wrong do no harm, as long as somebody is faithful
 
     Returns
     -------
@@ -83,8 +84,9 @@ def identifiability_problems(
     names = [class_names[c] for c in seen]
     matrices = confusion[np.ix_(active, seen, seen)]
     mean = np.average(matrices, axis=0, weights=weight[active])
-    swapped = _swapped(mean, names)
-    return problems + (swapped or _not_dominant(mean, names)) + _nobody_faithful(matrices, mean, frequency[seen], names)
+    if not anchored:
+        problems += _swapped(mean, names) or _not_dominant(mean, names)
+    return problems + _nobody_faithful(matrices, mean, frequency[seen], names)
 
 
 def warn_identifiability(confusion: np.ndarray, *args: Any, stacklevel: int = 2, **kwargs: Any) -> list[str]:
