@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import beta
+from scipy.stats import beta, pearson3
 
 
 def confusion_interval(
@@ -46,8 +46,8 @@ def confusion_interval(
 def skill_interval(counts: np.ndarray, level: float = 0.95, *, one_coin: bool = False) -> tuple[np.ndarray, np.ndarray]:
     """Bounds (raters,) of each rater's skill, the mean of its confusion matrix's diagonal.
 
-    The rows are independent, so that mean and variance of the skill are known; a Beta distribution with these gives
-    the bounds. See :func:`confusion_interval` for parameters and caveats.
+    The rows are independent, so that mean, variance and skewness of the skill are known; the Pearson III distribution
+    with these gives the bounds. See :func:`confusion_interval` for parameters and caveats.
 
     Examples
     --------
@@ -62,10 +62,14 @@ def skill_interval(counts: np.ndarray, level: float = 0.95, *, one_coin: bool = 
         right = np.trace(counts, axis1=1, axis2=2)
         return _bounds(1 + right, 1 + counts.sum(axis=(1, 2)) - right, level)
     right, wrong = (np.diagonal(part, axis1=1, axis2=2) for part in _beta_of_entries(counts))
-    mean = (right / (right + wrong)).mean(axis=1)
-    variance = beta.var(right, wrong).sum(axis=1) / n_classes**2
-    strength = mean * (1 - mean) / variance - 1
-    return _bounds(mean * strength, (1 - mean) * strength, level)
+    mean, variance, skewness = (np.asarray(moment) for moment in beta.stats(right, wrong, moments="mvs"))
+    spread = np.sqrt(variance.sum(axis=1))
+    lean = (skewness * variance**1.5).sum(axis=1) / spread**3
+    tail = (1 - level) / 2
+    low, high = (
+        np.clip(mean.mean(axis=1) + pearson3.ppf(q, lean) * spread / n_classes, 0, 1) for q in (tail, 1 - tail)
+    )
+    return low, high
 
 
 def _beta_of_entries(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
