@@ -1,0 +1,122 @@
+"""A method is three parts: a truth model, an annotator model, and an objective. Here is what they share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from annotruth.annotations import Annotations
+from annotruth.errors import InputError
+from annotruth.nn import Confusion, IdentityAnnotators, noisy_label_loss, unet
+from annotruth.validation import MISSING_PIXEL, one_of
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a network must fit: the data's channels, raters, classes and spatial axes."""
+
+    channels: int
+    raters: int
+    classes: int
+    dims: int
+
+
+class Parts(nn.Module):
+    """A truth model and an annotator model, side by side: what a method trains and a file stores."""
+
+    def __init__(self, truth: nn.Module, annotators: nn.Module) -> None:
+        super().__init__()
+        self.truth = truth
+        self.annotators = annotators
+
+    def log_truth(self, images: Tensor) -> Tensor:
+        """Log-probabilities (batch, classes, *spatial) of the true class."""
+        return F.log_softmax(self.truth(images), dim=1)
+
+
+@dataclass(frozen=True)
+class Method:
+    """The default composition: a network, raters taken at their word, and the likelihood of their labels.
+
+    A method overrides what it does differently. Its fields are its options; their defaults are the method's.
+    """
+
+    name: ClassVar[str]
+    paper: ClassVar[str]
+    summary: ClassVar[str]
+    learns_annotators: ClassVar[bool] = False
+    """Whether the annotator model is learnt; if not, raters are compared with the estimated truth afterwards."""
+
+    learns_from_raters: ClassVar[bool] = True
+    """Whether the raters' labels teach the network, so that their errors can mislead it."""
+    annotator_rate: ClassVar[float] = 1.0
+    """The annotator model's learning rate, as a multiple of the truth model's."""
+
+    def supervision(self, annotations: Annotations, index: int) -> Tensor:
+        """What one item's labels say: (raters, *spatial) uint8. Every rater's mask, unless a method fuses them."""
+        return torch.from_numpy(annotations.item_masks(index))
+
+    def supervising_raters(self, shape: Shape) -> int:
+        """How many raters :meth:`supervision` gives."""
+        return shape.raters
+
+    def truth_model(self, shape: Shape) -> nn.Module:
+        """The network from images to class scores, where the user gives none."""
+        return unet(shape.channels, shape.classes, dims=shape.dims)
+
+    def annotator_model(self, shape: Shape) -> nn.Module:
+        """The model of how raters err."""
+        return IdentityAnnotators(self.supervising_raters(shape), shape.classes)
+
+    def build(self, shape: Shape, network: nn.Module | None = None) -> Parts:
+        """Put the parts together, around the user's own network if there is one."""
+        return Parts(network if network is not None else self.truth_model(shape), self.annotator_model(shape))
+
+    def loss(self, parts: Parts, images: Tensor, labels: Tensor, progress: float) -> tuple[Tensor, Tensor]:
+        """The loss to minimise, and the negative log-likelihood of the labels.
+
+        ``progress`` runs from 0 to 1 over the training.
+        """
+        return noisy_label_loss(parts.log_truth(images), parts.annotators(images), labels)
+
+    def confusion(self, parts: Parts, images: Tensor) -> Confusion:
+        """Every rater's confusion matrices for these images."""
+        return parts.annotators(images)
+
+
+METHODS: dict[str, type[Method]] = {}
+
+
+def register(method: type[Method]) -> type[Method]:
+    """Make a method known by its name."""
+    METHODS[method.name] = method
+    return method
+
+
+def make_method(name: str, options: dict[str, Any] | None = None) -> Method:
+    """A method by its name, with options.
+
+    Examples
+    --------
+    >>> make_method("pixel-cm", {"trace_weight": 0.1}).trace_weight
+    0.1
+    """
+    one_of(name, sorted(METHODS), "method")
+    known = [field.name for field in fields(METHODS[name])]
+    for option in options or {}:
+        if option not in known:
+            listed = ", ".join(known) if known else "none"
+            raise InputError(f"The method {name} has no option {option!r}. Its options: {listed}.")
+    return METHODS[name](**(options or {}))
+
+
+def majority_of(labels: Tensor, classes: int) -> Tensor:
+    """The most frequent label of every pixel, (raters, *spatial) to (1, *spatial); the lowest class wins a tie."""
+    votes = torch.stack([(labels == number).sum(dim=0) for number in range(classes)])
+    winner = votes.argmax(dim=0).to(torch.uint8)
+    winner[votes.sum(dim=0) == 0] = MISSING_PIXEL
+    return winner[None]

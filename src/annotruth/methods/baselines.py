@@ -1,0 +1,57 @@
+"""Training without an annotator model: on every label, on the majority, or on the truth itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from annotruth.annotations import Annotations
+from annotruth.errors import InputError
+from annotruth.methods.base import Method, Shape, majority_of, register
+
+
+@register
+@dataclass(frozen=True)
+class Mean(Method):
+    """Every rater's labels count alike: the network learns their average."""
+
+    name = "mean"
+    paper = "baseline of Zhang et al. 2020"
+    summary = "a network on the raters' average labels"
+
+
+@register
+@dataclass(frozen=True)
+class Majority(Method):
+    """The network learns each pixel's most frequent label."""
+
+    name = "majority"
+    paper = "baseline of Zhang et al. 2020"
+    summary = "a network on the majority vote"
+
+    def supervision(self, annotations: Annotations, index: int) -> Tensor:
+        return majority_of(super().supervision(annotations, index), len(annotations.classes))
+
+    def supervising_raters(self, shape: Shape) -> int:
+        return 1
+
+
+@register
+@dataclass(frozen=True)
+class Clean(Method):
+    """The network learns the truth: the upper bound, where the truth is known."""
+
+    name = "clean"
+    paper = "upper bound of Zhang et al. 2020"
+    summary = "a network on the true labels, where they are known"
+    learns_from_raters = False
+
+    def supervision(self, annotations: Annotations, index: int) -> Tensor:
+        if not annotations.has_truth:
+            raise InputError("The method clean learns from the truth, and these annotations carry none (truth/).")
+        return torch.from_numpy(annotations.item_truth(index))[None]
+
+    def supervising_raters(self, shape: Shape) -> int:
+        return 1

@@ -1,0 +1,125 @@
+"""What a trained model says of each rater."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from annotruth.methods import Method, Parts
+from annotruth.metrics import skill
+from annotruth.training.data import Cases, loader
+from annotruth.validation import MISSING_PIXEL
+
+if TYPE_CHECKING:
+    from annotruth.training.segmenter import Segmenter
+
+RESAMPLES = 200
+
+
+@dataclass(frozen=True, repr=False)
+class Annotator:
+    """One rater, as the model sees them.
+
+    Attributes
+    ----------
+    name : the rater's own name
+    confusion : (classes, classes) [true, observed], the average over the training items
+    skill : mean of the diagonal: how often the rater is right, each class counting alike
+    interval : 95 % interval of the skill, from resampling the training items
+    """
+
+    name: str
+    confusion: np.ndarray
+    interval: tuple[float, float]
+    _model: Segmenter
+
+    def __repr__(self) -> str:
+        return f"Annotator({self.name!r}, skill={self.skill:.3f})"
+
+    @property
+    def skill(self) -> float:
+        return float(skill(self.confusion))
+
+    def confusion_map(self, image: np.ndarray) -> np.ndarray | None:
+        """The rater's matrix at every pixel (classes, classes, *spatial); None where the method has only one matrix.
+
+        ``image`` is (channels, *spatial).
+        """
+        maps = self._model.confusion_maps(image)
+        return None if maps is None else maps[self._model.raters_.index(self.name)]
+
+    def predict_proba(self, image: np.ndarray) -> np.ndarray:
+        """What would this rater draw? Probabilities (classes, *spatial) of each label on an image."""
+        truth = self._model.predict_proba(image[None])[0]
+        maps = self.confusion_map(image)
+        if maps is None:
+            return np.einsum("i...,ij->j...", truth, self.confusion).astype(np.float32)
+        return np.einsum("i...,ij...->j...", truth, maps).astype(np.float32)
+
+    def predict(self, image: np.ndarray) -> np.ndarray:
+        """What would this rater draw? The most likely label (*spatial) at every pixel of an image."""
+        return self.predict_proba(image).argmax(axis=0).astype(np.uint8)
+
+
+@torch.no_grad()
+def count_confusion(method: Method, parts: Parts, cases: Cases, batch_size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Sum every item's confusion rows, weighted with the estimated truth.
+
+    Where the method learns annotators these are its own matrices; otherwise the raters' labels are counted against the
+    estimated truth.
+
+    Returns
+    -------
+    rows : (items, raters, classes, classes);  weights : (items, raters, classes)
+    """
+    rows, weights = [], []
+    for images, _, positions in loader(cases, batch_size):
+        truth = parts.log_truth(images).exp()
+        if method.learns_annotators:
+            row, weight = method.confusion(parts, images).mean_rows(truth)
+            weight = weight.expand(-1, row.shape[1], -1, -1).squeeze(3)
+        else:
+            row, weight = _against_labels(truth, cases, positions.tolist())
+        rows.append(row.double().numpy())
+        weights.append(weight.double().numpy())
+    return np.concatenate(rows), np.concatenate(weights)
+
+
+def _against_labels(truth: torch.Tensor, cases: Cases, positions: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
+    rows = []
+    for one, position in zip(truth, positions):
+        masks = torch.from_numpy(cases.annotations.item_masks(position))
+        inside = one[(slice(None), *[slice(length) for length in masks.shape[1:]])].flatten(1)
+        given = torch.stack([(masks == number) for number in range(len(one))], dim=1).flatten(2)
+        rows.append(torch.einsum("is,rjs->rij", inside, given.to(inside.dtype)))
+    counted = torch.stack(rows)
+    return counted, counted.sum(dim=3)
+
+
+def mean_confusion(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Average rows over items: (raters, classes, classes). A row nobody has evidence for is taken as faithful."""
+    total = weights.sum(axis=0)[..., None]
+    faithful = np.broadcast_to(np.eye(rows.shape[-1]), rows.shape[1:])
+    return np.where(total > 1e-9, rows.sum(axis=0) / np.maximum(total, 1e-9), faithful)
+
+
+def skill_intervals(rows: np.ndarray, weights: np.ndarray, seed: int) -> np.ndarray:
+    """95 % intervals (raters, 2) of the raters' skills, from resampling items."""
+    rng = np.random.default_rng(seed)
+    times = rng.multinomial(len(rows), np.full(len(rows), 1 / len(rows)), size=RESAMPLES)
+    diagonal = np.tensordot(times, np.diagonal(rows, axis1=2, axis2=3), axes=1)
+    total = np.tensordot(times, weights, axes=1)
+    skills = np.where(total > 1e-9, diagonal / np.maximum(total, 1e-9), 1.0).mean(axis=2)
+    return np.quantile(skills, [0.025, 0.975], axis=0).T
+
+
+def labelled_pixels(cases: Cases) -> np.ndarray:
+    """How many pixels each rater labelled: (raters,)."""
+    annotations = cases.annotations
+    return sum(
+        (annotations.item_masks(i) != MISSING_PIXEL).reshape(len(annotations.raters), -1).sum(axis=1)
+        for i in range(len(annotations))
+    )

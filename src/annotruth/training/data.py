@@ -1,0 +1,153 @@
+"""Items as tensors: read, standardised, cut into patches, turned and batched, the same way on every run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset, Sampler
+
+from annotruth.annotations import Annotations
+from annotruth.errors import InputError
+from annotruth.methods import Method
+from annotruth.validation import MISSING_PIXEL
+
+MEMORY = 2 * 2**30
+"""Bytes of images and masks up to which a whole data set is kept in memory."""
+LARGEST_WHOLE = {2: 256, 3: 64}
+"""Side up to which images are trained on whole, by number of axes; larger ones are cut into patches of this side."""
+
+
+@dataclass(frozen=True)
+class Standard:
+    """Mean and deviation of every channel, by which images are standardised."""
+
+    mean: list[float]
+    deviation: list[float]
+
+    @classmethod
+    def of(cls, annotations: Annotations) -> Standard:
+        """Measure a data set, one image at a time."""
+        total = square = count = 0.0
+        for index in range(len(annotations)):
+            image = annotations.item_image(index).astype(np.float64)
+            flat = image.reshape(len(image), -1)
+            if index and len(flat) != len(total):  # type: ignore[arg-type]
+                raise InputError(
+                    f"Item {annotations.items[index]} has {len(flat)} channels, but the items before it "
+                    f"{len(total)}: every image needs the same channels."  # type: ignore[arg-type]
+                )
+            total, square, count = total + flat.sum(axis=1), square + (flat**2).sum(axis=1), count + flat.shape[1]
+        mean = total / count
+        deviation = np.sqrt(np.maximum(square / count - mean**2, 0))
+        return cls(np.atleast_1d(mean).tolist(), np.where(deviation > 0, deviation, 1.0).tolist())
+
+    def __call__(self, image: np.ndarray) -> Tensor:
+        """Standardise one image (channels, *spatial)."""
+        shape = (-1, *[1] * (image.ndim - 1))
+        return (torch.from_numpy(image) - torch.tensor(self.mean).view(shape)) / torch.tensor(self.deviation).view(
+            shape
+        )
+
+
+def default_patch(annotations: Annotations) -> tuple[int, ...] | None:
+    """The patch size to train with: None = whole images, where they are small enough."""
+    shapes = [annotations.shape(index) for index in range(len(annotations))]
+    side = LARGEST_WHOLE[len(shapes[0])]
+    largest = np.max(shapes, axis=0)
+    if (largest <= side).all():
+        return None
+    return tuple(int(min(side, length)) for length in largest)
+
+
+class Cases(Dataset):
+    """Batches of images (batch, channels, *spatial), labels (batch, raters, *spatial) and item positions.
+
+    Images of a batch that differ in size are padded at their far ends; padding is not labelled.
+    """
+
+    def __init__(
+        self,
+        annotations: Annotations,
+        method: Method,
+        standard: Standard,
+        patch: Sequence[int] | None = None,
+        augment: bool = False,
+        seed: int = 0,
+    ) -> None:
+        self.annotations, self.method, self.standard = annotations, method, standard
+        self.patch, self.augment, self.seed = patch, augment, seed
+        self.epoch = 0
+        pixels = sum(int(np.prod(annotations.shape(i))) for i in range(len(annotations)))
+        size = pixels * (4 * len(standard.mean) + len(annotations.raters))
+        self._kept = [self._read(i) for i in range(len(annotations))] if size <= MEMORY else None
+
+    def __len__(self) -> int:
+        return len(self.annotations)
+
+    def __getitems__(self, indices: list[int]) -> tuple[Tensor, Tensor, Tensor]:
+        pairs = [self._one(index) for index in indices]
+        size = tuple(int(n) for n in np.max([image.shape[1:] for image, _ in pairs], axis=0))
+        images = torch.stack([_pad(image, size, 0.0) for image, _ in pairs])
+        labels = torch.stack([_pad(label, size, MISSING_PIXEL) for _, label in pairs])
+        return images, labels, torch.tensor(indices)
+
+    def _read(self, index: int) -> tuple[Tensor, Tensor]:
+        return self.standard(self.annotations.item_image(index)), self.method.supervision(self.annotations, index)
+
+    def _one(self, index: int) -> tuple[Tensor, Tensor]:
+        image, labels = self._kept[index] if self._kept is not None else self._read(index)
+        if self.patch is None and not self.augment:
+            return image, labels
+        # A generator per epoch and item: what an item looks like depends on neither batches, workers nor resuming.
+        rng = np.random.default_rng([self.seed, self.epoch, index])
+        if self.patch is not None:
+            corner = [int(rng.integers(0, max(n - p, 0) + 1)) for n, p in zip(image.shape[1:], self.patch)]
+            window = (slice(None), *[slice(c, c + p) for c, p in zip(corner, self.patch)])
+            image, labels = image[window], labels[window]
+        if self.augment:
+            axes = [axis for axis in range(1, image.ndim) if rng.random() < 0.5]
+            image, labels = image.flip(axes), labels.flip(axes)
+        return image, labels
+
+
+class EpochSampler(Sampler[int]):
+    """A new order every epoch, that depends on the seed and the epoch alone, so that a resumed run goes on alike.
+
+    With several processes each takes every n-th item of the same order.
+    """
+
+    def __init__(self, cases: Cases, seed: int, process: int = 0, processes: int = 1) -> None:
+        self.cases, self.seed, self.process, self.processes = cases, seed, process, processes
+        self.epoch = 0
+
+    def set_epoch(self, epoch: int) -> None:
+        self.epoch = self.cases.epoch = epoch
+
+    def __iter__(self) -> Iterator[int]:
+        order = np.random.default_rng([self.seed, self.epoch]).permutation(len(self.cases))
+        return iter(order[self.process :: self.processes].tolist())
+
+    def __len__(self) -> int:
+        return len(range(self.process, len(self.cases), self.processes))
+
+
+def loader(cases: Cases, batch_size: int, sampler: Sampler[int] | None = None) -> DataLoader:
+    """Batches in order, or in the sampler's order. Items come from memory, so no worker processes are needed."""
+    return DataLoader(cases, batch_size=batch_size, sampler=sampler, collate_fn=_as_it_is)
+
+
+def _as_it_is(batch: Any) -> Any:
+    return batch
+
+
+def _pad(values: Tensor, size: tuple[int, ...], fill: float) -> Tensor:
+    missing = [wanted - has for wanted, has in zip(size, values.shape[1:])]
+    if not any(missing):
+        return values
+    return F.pad(values, [amount for length in reversed(missing) for amount in (0, length)], value=fill)

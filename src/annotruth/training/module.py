@@ -1,0 +1,83 @@
+"""The Lightning glue all methods share: one training step, one validation step, one learning-rate rule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import lightning as L
+import pandas as pd
+import torch
+from torch import Tensor
+
+from annotruth.errors import AnnotruthError
+from annotruth.methods import Method, Parts
+
+
+class Training(L.LightningModule):
+    """Trains a method's parts on batches of images, labels and item positions."""
+
+    def __init__(self, method: Method, parts: Parts, items: Sequence[str], learning_rate: float, seed: int) -> None:
+        super().__init__()
+        self.method, self.parts, self.items = method, parts, items
+        self.learning_rate, self.seed = learning_rate, seed
+
+    @property
+    def progress(self) -> float:
+        """How much of the training is done, 0 to 1."""
+        return min(self.global_step / max(float(self.trainer.estimated_stepping_batches), 1.0), 1.0)
+
+    def on_train_epoch_start(self) -> None:
+        # Whatever a method draws at random depends on the seed and the epoch alone, resumed or not.
+        torch.manual_seed(hash((self.seed, self.current_epoch)) % 2**63)
+
+    def training_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_index: int) -> Tensor:
+        images, labels, positions = batch
+        loss, likelihood = self.method.loss(self.parts, images, labels, self.progress)
+        if not torch.isfinite(loss):
+            names = ", ".join(self.items[position] for position in positions.tolist())
+            raise AnnotruthError(
+                f"The loss became {loss.item()} in epoch {self.current_epoch} on the cases {names}. The last good "
+                "checkpoint is kept. Look at these cases, or try a smaller learning rate."
+            )
+        self.log("train_loss", likelihood, on_step=False, on_epoch=True, prog_bar=True, batch_size=len(images))
+        return loss
+
+    def validation_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_index: int) -> None:
+        images, labels, _ = batch
+        _, likelihood = self.method.loss(self.parts, images, labels, self.progress)
+        self.log("val_loss", likelihood, prog_bar=True, batch_size=len(images), sync_dist=True)
+
+    def configure_optimizers(self) -> Any:
+        annotators = list(self.parts.annotators.parameters())
+        groups: list[dict[str, Any]] = [{"params": list(self.parts.truth.parameters()), "lr": self.learning_rate}]
+        if annotators:
+            groups.append({"params": annotators, "lr": self.learning_rate * self.method.annotator_rate})
+        optimiser = torch.optim.AdamW(groups)
+        steps = int(self.trainer.estimated_stepping_batches)
+        schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, [group["lr"] for group in groups], total_steps=steps)
+        return {"optimizer": optimiser, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+
+class History(L.Callback):
+    """Keeps the losses of every epoch."""
+
+    def __init__(self) -> None:
+        self.rows: list[dict[str, float]] = []
+
+    def on_train_epoch_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        metrics = trainer.callback_metrics
+        self.rows.append(
+            {"epoch": trainer.current_epoch}
+            | {name: float(metrics.get(name, float("nan"))) for name in ("train_loss", "val_loss")}
+        )
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"rows": self.rows}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self.rows = state_dict["rows"]
+
+    def frame(self) -> pd.DataFrame:
+        """One row per epoch: epoch, train_loss, val_loss (negative log-likelihoods per label)."""
+        return pd.DataFrame(self.rows, columns=["epoch", "train_loss", "val_loss"])

@@ -1,0 +1,346 @@
+"""Segmenter: learn to segment from raters who disagree."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from monai.inferers import sliding_window_inference
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+from torch import nn
+
+from annotruth.annotations import Annotations
+from annotruth.errors import InputError
+from annotruth.fusion.identifiability import warn_identifiability
+from annotruth.methods import Method, Parts, Shape, make_method
+from annotruth.training.annotators import (
+    Annotator,
+    count_confusion,
+    labelled_pixels,
+    mean_confusion,
+    skill_intervals,
+)
+from annotruth.training.data import Cases, Standard, default_patch
+from annotruth.training.fitting import Schedule, run_training
+from annotruth.training.module import Training
+from annotruth.training.storage import read_model, write_model
+from annotruth.validation import finite_image
+
+BATCH_PIXELS = 2**20
+"""A batch holds at most this many pixels or voxels, and 32 items, unless batch_size says otherwise."""
+
+
+class Segmenter(BaseEstimator):
+    """Learns the true segmentation, and every rater's way of erring, from the raters' masks.
+
+    Parameters
+    ----------
+    method : how to learn; ``annotruth.methods.METHODS`` lists the names
+    network : your own ``nn.Module`` from images (batch, channels, *spatial) to class scores (batch, classes, *spatial);
+        None = a small U-Net
+    max_epochs : passes over the training items at most
+    batch_size : items per step; None = by the images' size
+    learning_rate : its peak; it rises at first and then falls to nothing
+    patience : epochs without a better likelihood of held-out *noisy* labels after which training stops
+    validation : share of the items held out for that; 0 = none, train to the last epoch
+    patch_size : train on random patches of this size, one number per axis; None = whole images, patches if large
+    augment : mirror images and masks at random
+    seed : the same seed gives the same model, bit for bit, on a CPU
+    accelerator : "auto", "cpu", "gpu" …, as Lightning names them
+    progress : whether to show a progress bar
+    **options : the method's own options, such as ``trace_weight=0.01`` of pixel-cm
+
+    Attributes
+    ----------
+    classes_, raters_ : names, in order
+    annotators_ : what was learnt of each rater, by name: ``annotators_["rater_1"].confusion``
+    history_ : losses by epoch
+    warnings_ : why the result may be wrong, in words; empty if nothing speaks against it
+    settings_ : everything that determined this model
+
+    Examples
+    --------
+    >>> import annotruth as at
+    >>> from annotruth.simulate import noisy_digits, simulate_masks
+    >>> images, truth, _ = noisy_digits(40)
+    >>> ann = simulate_masks(truth).annotations(images=images)
+    >>> model = at.Segmenter(method="pixel-cm", max_epochs=1, progress=False).fit(ann)
+    >>> model.predict(images[:2]).shape
+    (2, 28, 28)
+    >>> model.annotators_["blank"].confusion.shape
+    (2, 2)
+    """
+
+    def __init__(
+        self,
+        method: str = "pixel-cm",
+        network: nn.Module | None = None,
+        max_epochs: int = 30,
+        batch_size: int | None = None,
+        learning_rate: float = 3e-3,
+        patience: int = 10,
+        validation: float = 0.15,
+        patch_size: Sequence[int] | None = None,
+        augment: bool = False,
+        seed: int = 0,
+        accelerator: str = "auto",
+        progress: bool = True,
+        **options: Any,
+    ) -> None:
+        self.method = method
+        self.network = network
+        self.max_epochs = max_epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.patience = patience
+        self.validation = validation
+        self.patch_size = patch_size
+        self.augment = augment
+        self.seed = seed
+        self.accelerator = accelerator
+        self.progress = progress
+        self.options = options
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The constructor's arguments, the method's options among them."""
+        return {**super().get_params(deep=False), **self.options}
+
+    def set_params(self, **params: Any) -> Segmenter:
+        """Change arguments of the constructor, or options of the method."""
+        own = super().get_params(deep=False)
+        for name, value in params.items():
+            if name in own:
+                setattr(self, name, value)
+            else:
+                self.options = {**self.options, name: value}
+        return self
+
+    # -- learning -----------------------------------------------------------------------------------------------
+
+    def fit(self, annotations: Annotations, *, run_folder: str | Path | None = None, resume: bool = False) -> Segmenter:
+        """Learn from masks and images.
+
+        Parameters
+        ----------
+        run_folder : where checkpoints and logs (CSV, TensorBoard) go; None = nowhere
+        resume : go on where a training in ``run_folder`` was cut off
+        """
+        method = self._checked(annotations)
+        self.classes_, self.raters_ = annotations.classes, annotations.raters
+        self.pixel_values_ = annotations.pixel_values
+        train, held_out = self._split(annotations)
+        self._standard = Standard.of(train)
+        self._shape = Shape(len(self._standard.mean), len(self.raters_), len(self.classes_), len(train.shape(0)))
+        self._patch = tuple(self.patch_size) if self.patch_size is not None else default_patch(train)
+        cases = Cases(train, method, self._standard, self._patch, self.augment, self.seed)
+        validation = None if held_out is None else Cases(held_out, method, self._standard, self._patch, seed=self.seed)
+        with torch.random.fork_rng():
+            torch.manual_seed(self.seed)
+            self._parts = method.build(self._shape, self.network)
+        self._check_network(method)
+        self._schedule = Schedule(
+            self.max_epochs, self.batch_size or _batch_size(train, self._patch), self.patience, self.seed,
+            self.accelerator, self.progress,
+        )  # fmt: skip
+        module = Training(method, self._parts, train.items, self.learning_rate, self.seed)
+        folder = None if run_folder is None else Path(run_folder)
+        self.history_ = run_training(module, cases, validation, self._schedule, folder, resume)
+        self._parts.eval().cpu()
+        self._learn_annotators(method, Cases(train, method, self._standard))
+        return self
+
+    def _checked(self, annotations: Annotations) -> Method:
+        if annotations.kind != "masks":
+            raise InputError("Segmenter learns from masks; these annotations are a label table.")
+        if not annotations.has_images:
+            raise InputError("Segmenter needs the images; give them with images=, or put them into images/.")
+        if not 0 <= self.validation < 1:
+            raise InputError(f"validation is a share of the items, 0 ≤ validation < 1, not {self.validation}.")
+        return make_method(self.method, self.options)
+
+    def _split(self, annotations: Annotations) -> tuple[Annotations, Annotations | None]:
+        groups = len(set(annotations.groups or annotations.items))
+        if self.validation == 0 or groups * self.validation < 1:
+            return annotations, None
+        train, held_out = annotations.split([1 - self.validation, self.validation], seed=self.seed)
+        return train, held_out
+
+    def _check_network(self, method: Method) -> None:
+        """Refuse a network of the user's whose output does not fit, before any training."""
+        side = [32] * self._shape.dims if self._patch is None else list(self._patch)
+        example = torch.zeros(2, self._shape.channels, *side)
+        if self.network is None:
+            return
+        try:
+            with torch.no_grad():
+                output = self._parts.truth.eval()(example)
+        except Exception as error:
+            raise InputError(f"The given network fails on images of shape {tuple(example.shape)}: {error}") from error
+        finally:
+            self._parts.train()
+        wanted = (2, self._shape.classes, *side)
+        if tuple(output.shape) != wanted:
+            raise InputError(
+                f"The given network turns images {tuple(example.shape)} into {tuple(output.shape)}, "
+                f"but class scores {wanted} are needed."
+            )
+
+    def _learn_annotators(self, method: Method, cases: Cases) -> None:
+        batch = max(1, self._schedule.batch_size)
+        rows, weights = count_confusion(method, self._parts, cases, batch)
+        self._set_annotators(mean_confusion(rows, weights), skill_intervals(rows, weights, self.seed))
+        frequency = weights.mean(axis=1).sum(axis=0)
+        self.warnings_ = []
+        if method.learns_from_raters:
+            self.warnings_ = warn_identifiability(
+                self.confusion_, frequency / frequency.sum(), labelled_pixels(cases), raters=self.raters_,
+                classes=self.classes_, stacklevel=4,
+            )  # fmt: skip
+
+    def _set_annotators(self, confusion: np.ndarray, intervals: np.ndarray) -> None:
+        self.confusion_ = confusion
+        self.annotators_ = {
+            name: Annotator(name, confusion[r], (float(intervals[r, 0]), float(intervals[r, 1])), self)
+            for r, name in enumerate(self.raters_)
+        }
+
+    # -- using --------------------------------------------------------------------------------------------------
+
+    @torch.no_grad()
+    def predict_proba(self, images: np.ndarray | Sequence[np.ndarray]) -> Any:
+        """Probabilities of the true class: (items, classes, *spatial) float32 for images (items, channels, *spatial).
+
+        A list of images of different sizes gives a list.
+        """
+        check_is_fitted(self, "annotators_")
+        probabilities = [self._predict_one(image, position) for position, image in enumerate(images)]
+        one_size = len({p.shape for p in probabilities}) == 1
+        return np.stack(probabilities) if isinstance(images, np.ndarray) or one_size else probabilities
+
+    def predict(self, images: np.ndarray | Sequence[np.ndarray]) -> Any:
+        """The most likely class at every pixel: (items, *spatial) uint8."""
+        probabilities = self.predict_proba(images)
+        if isinstance(probabilities, np.ndarray):
+            return probabilities.argmax(axis=1).astype(np.uint8)
+        return [p.argmax(axis=0).astype(np.uint8) for p in probabilities]
+
+    @torch.no_grad()
+    def confusion_maps(self, image: np.ndarray) -> np.ndarray | None:
+        """Every rater's matrix at every pixel of one image: (raters, classes, classes, *spatial).
+
+        None where the method gives each rater only one matrix.
+        """
+        method = make_method(self.method, self.options)
+        if not method.learns_annotators:
+            return None
+        tensor = self._standardised(image, "The image")
+        maps = method.confusion(self._parts, tensor[None]).dense()
+        return maps[0].numpy() if maps.ndim == 4 + self._shape.dims else None
+
+    @torch.no_grad()
+    def confusion(self, images: np.ndarray | Sequence[np.ndarray]) -> np.ndarray:
+        """Every rater's confusion on each of these images: (items, raters, classes, classes).
+
+        Pixel matrices are averaged with the estimated truth as weight; where the method has one matrix per rater, every
+        image gets that one.
+        """
+        method = make_method(self.method, self.options)
+        if not method.learns_annotators:
+            return np.broadcast_to(self.confusion_, (len(images), *self.confusion_.shape)).copy()
+        per_item = []
+        for position, image in enumerate(images):
+            tensor = self._standardised(image, f"Image {position}")[None]
+            rows, weight = method.confusion(self._parts, tensor).mean_rows(self._parts.log_truth(tensor).exp())
+            per_item.append((rows / weight.clamp_min(1e-9))[0].numpy())
+        return np.stack(per_item)
+
+    def _predict_one(self, image: np.ndarray, position: int) -> np.ndarray:
+        tensor = self._standardised(image, f"Image {position}")[None]
+        if self._patch is None or all(n <= p for n, p in zip(tensor.shape[2:], self._patch)):
+            return self._parts.log_truth(tensor)[0].exp().numpy()
+        scores = sliding_window_inference(
+            tensor, self._patch, sw_batch_size=4, predictor=lambda part: self._parts.log_truth(part).exp(),
+            overlap=0.5, mode="gaussian",
+        )  # fmt: skip
+        return (scores / scores.sum(dim=1, keepdim=True))[0].numpy()
+
+    def _standardised(self, image: np.ndarray, where: str) -> torch.Tensor:
+        image = finite_image(image, where)
+        wanted = self._shape.dims + 1
+        if image.ndim != wanted or len(image) != self._shape.channels:
+            raise InputError(
+                f"{where} has shape {image.shape}; the model needs (channels, *spatial) with {self._shape.channels} "
+                f"channel(s) and {self._shape.dims} spatial axes."
+            )
+        return self._standard(image)
+
+    # -- keeping ------------------------------------------------------------------------------------------------
+
+    @property
+    def settings_(self) -> dict[str, Any]:
+        """Everything that determined this model, as plain values."""
+        own = {name: value for name, value in self.get_params().items() if name not in ("network", *self.options)}
+        used = {"batch_size": self._schedule.batch_size, "patch_size": self._patch}
+        method = make_method(self.method, self.options)
+        own |= used | {"network": "own" if self.network is not None else "U-Net", "options": vars(method)}
+        return json.loads(json.dumps(own, default=str))
+
+    def save(self, path: str | Path) -> Path:
+        """Write the model to one file (safetensors with a JSON head, no pickle)."""
+        check_is_fitted(self, "annotators_")
+        facts = {
+            "params": {name: value for name, value in self.get_params().items() if name != "network"},
+            "own_network": self.network is not None,
+            "classes": self.classes_,
+            "raters": self.raters_,
+            "pixel_values": self.pixel_values_,
+            "shape": vars(self._shape),
+            "patch": self._patch,
+            "batch_size": self._schedule.batch_size,
+            "standard": vars(self._standard),
+            "confusion": self.confusion_.tolist(),
+            "intervals": [annotator.interval for annotator in self.annotators_.values()],
+            "history": self.history_.to_dict("list"),
+            "warnings": self.warnings_,
+        }
+        return write_model(Path(path), "Segmenter", facts, self._parts.state_dict())
+
+    @classmethod
+    def load(cls, path: str | Path, network: nn.Module | None = None) -> Segmenter:
+        """Read a model; one trained around your own network needs that network again."""
+        facts, state = read_model(Path(path), "Segmenter")
+        if facts["own_network"] and network is None:
+            raise InputError(f"{path} was trained around your own network; pass it again with network=.")
+        model = cls(network=network, **facts["params"])
+        model.classes_, model.raters_ = tuple(facts["classes"]), tuple(facts["raters"])
+        values = facts["pixel_values"]
+        model.pixel_values_ = None if values is None else {int(number): value for number, value in values.items()}
+        model._shape = Shape(**facts["shape"])
+        model._patch = None if facts["patch"] is None else tuple(facts["patch"])
+        model._standard = Standard(**facts["standard"])
+        model._schedule = Schedule(model.max_epochs, facts["batch_size"], model.patience, model.seed)
+        model.history_ = pd.DataFrame(facts["history"])
+        model.warnings_ = facts["warnings"]
+        model._parts = _filled(make_method(model.method, model.options).build(model._shape, network), state, path)
+        model._set_annotators(np.array(facts["confusion"]), np.array(facts["intervals"]))
+        return model
+
+
+def _filled(parts: Parts, state: dict[str, torch.Tensor], path: str | Path) -> Parts:
+    try:
+        parts.load_state_dict(state)
+    except RuntimeError as error:
+        raise InputError(f"{path} does not fit this network: {error}") from error
+    return parts.eval()
+
+
+def _batch_size(annotations: Annotations, patch: tuple[int, ...] | None) -> int:
+    largest = max(int(np.prod(annotations.shape(index))) for index in range(len(annotations)))
+    pixels = min(largest, int(np.prod(patch))) if patch is not None else largest
+    return int(np.clip(BATCH_PIXELS // pixels, 1, 32))

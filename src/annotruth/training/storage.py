@@ -1,0 +1,50 @@
+"""Models on disk: one file, safetensors with a JSON head. Nothing in it can run code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+import annotruth
+from annotruth.errors import InputError
+from annotruth.io import atomic
+
+FORMAT = 1
+
+
+def write_model(path: Path, kind: str, facts: dict[str, Any], state: dict[str, torch.Tensor]) -> Path:
+    """Write weights and facts to a file, all or nothing."""
+    head = {"annotruth": annotruth.__version__, "format": FORMAT, "kind": kind, **facts}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic(path) as temporary:
+        tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in state.items()}
+        save_file(tensors, temporary, metadata={"annotruth": json.dumps(head)})
+    return path
+
+
+def read_facts(path: Path) -> dict[str, Any]:
+    """Read a model file's head."""
+    if not path.is_file():
+        raise InputError(f"There is no model {path}.")
+    try:
+        with safe_open(path, framework="pt") as file:
+            head = json.loads((file.metadata() or {})["annotruth"])
+    except (SafetensorError, KeyError, json.JSONDecodeError) as error:
+        raise InputError(f"{path} is not a model of annotruth, or it is damaged ({error}).") from error
+    if head["format"] > FORMAT:
+        raise InputError(f"{path} was written by annotruth {head['annotruth']}, which is newer than this one; upgrade.")
+    return head
+
+
+def read_model(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+    """Read a model file's head and weights."""
+    head = read_facts(path)
+    if head["kind"] != kind:
+        raise InputError(f"{path} holds a {head['kind']}, not a {kind}.")
+    with safe_open(path, framework="pt") as file:
+        return head, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
