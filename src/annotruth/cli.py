@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
+from rich.console import Console
+from rich.table import Table
 
 from annotruth.errors import AnnotruthError, InputError
+
+if TYPE_CHECKING:
+    from annotruth.training import Segmenter
 
 app = typer.Typer(
     name="annotruth",
@@ -14,27 +23,253 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
+    add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+screen = Console()
+
+Output = Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier call left in the folder.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars.")]
+Seed = Annotated[int, typer.Option(help="The same seed gives the same result.")]
 
 
-@app.callback()
+@app.callback(epilog="Add --debug to any command for the full traceback of an error.")
 def common() -> None:
     """Learn the truth from annotators who disagree."""
+
+
+@app.command(epilog="Example:  annotruth demo -o runs/demo")
+def demo(
+    output: Output = Path("runs/demo"), overwrite: Overwrite = False, seed: Seed = 0, quiet: Quiet = False
+) -> None:
+    """Train on bundled digits with five simulated raters, print the scores, write a report. A few minutes."""
+    from annotruth.io import fresh_folder
+
+    fresh_folder(output, overwrite)
+    from annotruth.experiments.demo import TEST, TRAIN, run_demo
+
+    screen.print(
+        f"{TRAIN} noisy digits to learn from, {TEST} held out. Five simulated raters: good (the truth itself), over "
+        "(draws too much), under (too little), wrong (in pieces), blank (nothing)."
+    )
+    scores = run_demo(output, seed, progress=not quiet, tell=lambda line: screen.print(f"  {line}"))
+    for setting, methods in scores.items():
+        table = Table(title=f"{setting} labels, held-out digits" if setting == "dense" else "one label per image")
+        for column in ("method", "foreground Dice", "CM RMSE"):
+            table.add_column(column, justify="left" if column == "method" else "right")
+        for method, row in methods.items():
+            table.add_row(method, f"{row['dice']:.3f}", f"{row['cm_rmse']:.3f}")
+        screen.print(table)
+    screen.print(
+        f"clean learns from the truth: the upper bound. Scores: {output / 'scores.json'}. "
+        f"Open [bold]{output / 'report.html'}[/] in a browser."
+    )
+
+
+@app.command(epilog="Example:  annotruth check cases/")
+def check(cases: Annotated[Path, typer.Argument(help="A case folder, or a label table.")]) -> None:
+    """List every problem of every file in one go. Exit code 2 if any is fatal."""
+    from rich.progress import Progress
+
+    from annotruth.io import check as find_problems
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("Reading", total=None)
+        problems = find_problems(cases, lambda done, total: bar.update(task, completed=done, total=total))
+    if not problems:
+        screen.print(f"[green]No problem found in {cases}.[/]")
+        return
+    table = Table("severity", "file", "case", "rater", "problem", "what to do", show_lines=True)
+    for problem in problems:
+        colour = "red" if problem.severity == "fatal" else "yellow"
+        cells = (problem.file, problem.case, problem.rater, problem.message, problem.advice)
+        table.add_row(f"[{colour}]{problem.severity}[/]", *(_plain(cell) for cell in cells))
+    screen.print(table)
+    fatal = sum(problem.severity == "fatal" for problem in problems)
+    screen.print(f"{fatal} fatal, {len(problems) - fatal} to look at.")
+    if fatal:
+        raise typer.Exit(2)
+
+
+@app.command(epilog="Example:  annotruth simulate digits/ -o cases/ --raters good,over,under,wrong,blank --keep 1")
+def simulate(
+    source: Annotated[Path, typer.Argument(help="A folder with images/ and truth/.")],
+    output: Output,
+    raters: Annotated[str, typer.Option(help="Kinds of raters.")] = "good,over,under,wrong,blank",
+    strength: Annotated[float, typer.Option(help="How strongly they err; 0 = not at all.")] = 1.0,
+    keep: Annotated[str, typer.Option(help="Labels kept: all, or how many raters label each case.")] = "all",
+    seed: Seed = 0,
+    overwrite: Overwrite = False,
+) -> None:
+    """Draw masks as raters with known errors would, and write them as a case folder with confusion.json."""
+    from annotruth.annotations import Annotations
+    from annotruth.io import atomic, load_images, write_case_folder
+    from annotruth.simulate import simulate_masks
+
+    data = load_images(source)
+    if not data.has_truth:
+        raise InputError(f"{source}: there is no truth/ folder to simulate raters on.")
+    if keep != "all" and not keep.isdigit():
+        raise InputError(f"--keep is 'all' or a whole number, not {keep!r}.")
+    truth = [data.item_truth(index) for index in range(len(data))]
+    simulation = simulate_masks(
+        truth, [kind.strip() for kind in raters.split(",")], n_classes=len(data.classes), strength=strength,
+        keep="all" if keep == "all" else int(keep), seed=seed,
+    )  # fmt: skip
+    drawn = Annotations(
+        kind="masks", items=data.items, raters=simulation.raters, classes=data.classes, masks=simulation.masks,
+        images=[data.item_image(index) for index in range(len(data))], truth=truth, groups=data.groups,
+        sources=data.sources, pixel_values=data.pixel_values,
+    )  # fmt: skip
+    write_case_folder(output, drawn, overwrite=overwrite)
+    with atomic(output / "confusion.json") as temporary:
+        known = {name: matrix.tolist() for name, matrix in zip(simulation.raters, simulation.confusion)}
+        temporary.write_text(json.dumps({"orientation": "[true][observed]", "raters": known}, indent=2) + "\n")
+    screen.print(f"{len(data)} cases by {len(simulation.raters)} raters written to {output}.")
+
+
+@app.command(epilog="Example:  annotruth train cases/ --method pixel-cm -o runs/first")
+def train(
+    cases: Annotated[Path, typer.Argument(help="A case folder with images/ and raters/.")],
+    output: Output,
+    method: Annotated[str, typer.Option(help="How to learn; an unknown name lists the known ones.")] = "pixel-cm",
+    epochs: Annotated[int, typer.Option(help="Passes over the cases at most.")] = 30,
+    batch_size: Annotated[Optional[int], typer.Option(help="Cases per step; by default by their size.")] = None,
+    learning_rate: Annotated[float, typer.Option(help="Peak learning rate.")] = 3e-3,
+    patience: Annotated[int, typer.Option(help="Epochs without a better validation after which to stop.")] = 10,
+    validation: Annotated[float, typer.Option(help="Share of the cases held out to decide when to stop.")] = 0.15,
+    augment: Annotated[bool, typer.Option("--augment", help="Mirror images and masks at random.")] = False,
+    option: Annotated[Optional[list[str]], typer.Option(help="An option of the method, as trace_weight=0.1.")] = None,
+    accelerator: Annotated[str, typer.Option(help="auto, cpu, gpu …")] = "auto",
+    seed: Seed = 0,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was cut off.")] = False,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+) -> None:
+    """Learn a model, and every rater's way of erring, from a folder of disagreeing masks."""
+    from annotruth.io import load
+
+    annotations = load(cases)
+    screen.print(f"{annotations!r} in {cases}")
+    from annotruth.methods import make_method
+    from annotruth.training.runs import open_run, start_run, train_run
+
+    if resume:
+        run = open_run(output)
+        if Path(run.cases) != cases.resolve():
+            raise InputError(f"The run in {output} learns from {run.cases}, not from {cases}.")
+    else:
+        options = dict(_option(text) for text in option or [])
+        make_method(method, options)  # refuses an unknown name before anything is written
+        params = {
+            "method": method, "max_epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate,
+            "patience": patience, "validation": validation, "augment": augment, "seed": seed,
+            "accelerator": accelerator, **options,
+        }  # fmt: skip
+        run = start_run(output, cases, params, overwrite)
+    model = train_run(run, annotations, resume=resume, progress=not quiet)
+    _print_raters(model)
+    screen.print(
+        f"Model: {run.model}. `annotruth report {output}` shows it, `annotruth predict {output} IMAGES` uses it."
+    )
+
+
+@app.command(epilog="Example:  annotruth predict runs/first new_images/ -o labelled/")
+def predict(
+    run: Annotated[Path, typer.Argument(help="A run's folder, or a model file.")],
+    images: Annotated[Path, typer.Argument(help="A folder of images, or one image.")],
+    output: Output,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+) -> None:
+    """Label new images: masks and probabilities, in the images' own format and geometry."""
+    from rich.progress import track
+
+    from annotruth.io import fresh_folder, load_images, write_mask, write_probabilities
+    from annotruth.training import load_model
+
+    model = load_model(run / "model.annotruth" if run.is_dir() else run)
+    data = load_images(images, rank=model.dims_, classes=model.classes_)
+    data.pixel_values = model.pixel_values_
+    fresh_folder(output, overwrite)
+    for index in track(range(len(data)), description="Labelling", disable=quiet, transient=True):
+        probabilities = model.predict_proba([data.item_image(index)])[0]
+        write_probabilities(output / "probabilities", data, index, probabilities)
+        write_mask(output / "labels", data, index, probabilities.argmax(axis=0))
+    screen.print(f"{len(data)} images labelled: {output / 'labels'}, {output / 'probabilities'}.")
+
+
+@app.command(epilog="Example:  annotruth report runs/first")
+def report(
+    run: Annotated[Path, typer.Argument(help="A run's folder.")],
+    cases: Annotated[Optional[Path], typer.Option(help="Show these cases instead of those trained on.")] = None,
+    output: Annotated[Optional[Path], typer.Option("--output", "-o", help="Where to write it.")] = None,
+) -> None:
+    """Write one HTML file: raters, their errors, the cases most disagreed on, training curves."""
+    from annotruth.io import load
+    from annotruth.report import report as write_report
+    from annotruth.training import load_model
+    from annotruth.training.runs import open_run
+
+    opened = open_run(run)
+    model = load_model(opened.model)
+    path = write_report(model, load(cases) if cases is not None else opened.annotations(), output or opened.report)
+    screen.print(f"Open [bold]{path}[/] in a browser.")
+
+
+def _print_raters(model: Segmenter) -> None:
+    table = Table("rater", "skill", "95 % interval", title="Raters, most skilful first")
+    for annotator in sorted(model.annotators_.values(), key=lambda each: -each.skill):
+        low, high = annotator.interval
+        table.add_row(_plain(annotator.name), f"{annotator.skill:.3f}", f"{low:.3f} – {high:.3f}")
+    screen.print(table)
+
+
+def _option(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise InputError(f"An option is written name=value, not {text!r}.")
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value
+
+
+def _plain(value: object) -> str:
+    from rich.markup import escape
+
+    return escape(str(value)) if value is not None else ""
 
 
 def main() -> None:
     """Run the command line. Exit codes: 0 good, 1 the job failed, 2 wrong use or bad input."""
     debug = "--debug" in sys.argv
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
+    if not debug:
+        _plain_warnings()
     try:
         app(arguments)
     except AnnotruthError as error:
         if debug:
             raise
-        from rich.console import Console
-
-        Console(stderr=True).print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
+        _say("bold red", "error", str(error))
         sys.exit(2 if isinstance(error, InputError) else 1)
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _plain_warnings() -> None:
+    """Show warnings as a sentence, without the line of code that gave them."""
+    import warnings
+
+    def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        if category.__module__.startswith("annotruth"):
+            _say("bold yellow", "warning", str(message))
+
+    warnings.showwarning = show
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+
+def _say(style: str, word: str, text: str) -> None:
+    Console(stderr=True).print(f"[{style}]{word}:[/] {_plain(text)}", highlight=False, soft_wrap=True)

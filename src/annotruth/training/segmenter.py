@@ -210,6 +210,11 @@ class Segmenter(BaseEstimator):
             for r, name in enumerate(self.raters_)
         }
 
+    @property
+    def dims_(self) -> int:
+        """How many spatial axes the images have."""
+        return self._shape.dims
+
     # -- using --------------------------------------------------------------------------------------------------
 
     @torch.no_grad()

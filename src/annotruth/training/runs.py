@@ -1,0 +1,80 @@
+"""A training run as a folder: settings, checkpoints, logs and the model.
+
+RUN/run.json            what was asked for: cases, method, settings
+RUN/checkpoints/        the last and the best state; ``--resume`` goes on from the last
+RUN/logs/               losses as CSV and for TensorBoard
+RUN/model.annotruth     the model, when training is done
+RUN/report.html         the report
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import annotruth
+from annotruth.annotations import Annotations
+from annotruth.errors import InputError
+from annotruth.io import atomic, fresh_folder, load
+from annotruth.training.segmenter import Segmenter
+
+_OURS = ("run.json", "model.annotruth", "report.html", "checkpoints", "logs")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run's folder and what was asked for."""
+
+    folder: Path
+    cases: str
+    params: dict[str, Any]
+
+    @property
+    def model(self) -> Path:
+        return self.folder / "model.annotruth"
+
+    @property
+    def report(self) -> Path:
+        return self.folder / "report.html"
+
+    def annotations(self) -> Annotations:
+        """The cases this run learns from."""
+        return load(self.cases)
+
+
+def start_run(folder: str | Path, cases: str | Path, params: dict[str, Any], overwrite: bool = False) -> Run:
+    """Make a run's folder. One that holds files is refused unless ``overwrite``; that removes an earlier run's files."""
+    folder = Path(folder)
+    if (folder / "run.json").is_file() and not overwrite:
+        raise InputError(f"{folder} already holds a run; go on with --resume, or start anew with --overwrite.")
+    fresh_folder(folder, overwrite)
+    for name in _OURS:
+        path = folder / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    run = Run(folder, str(Path(cases).resolve()), params)
+    with atomic(folder / "run.json") as temporary:
+        asked = {"annotruth": annotruth.__version__, "cases": run.cases, "params": params}
+        temporary.write_text(json.dumps(asked, indent=2) + "\n")
+    return run
+
+
+def open_run(folder: str | Path) -> Run:
+    """Read a run's folder."""
+    path = Path(folder) / "run.json"
+    if not path.is_file():
+        raise InputError(f"{folder} holds no run (there is no run.json); `annotruth train` makes one.")
+    try:
+        asked = json.loads(path.read_text())
+        return Run(Path(folder), asked["cases"], asked["params"])
+    except (json.JSONDecodeError, KeyError) as error:
+        raise InputError(f"{path} is damaged ({error}); start the run anew with --overwrite.") from error
+
+
+def train_run(run: Run, annotations: Annotations, resume: bool = False, progress: bool = True) -> Segmenter:
+    """Train a run's model on its cases, or go on with it, and write the model."""
+    model = Segmenter(**run.params, progress=progress).fit(annotations, run_folder=run.folder, resume=resume)
+    model.save(run.model)
+    return model
