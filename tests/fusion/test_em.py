@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotruth.answers import Answers, answers_from_matrix
-from annotruth.fusion.em import confusion_from_counts, expected_counts, log_of, maximise, truth_posterior
+from annotruth.fusion.em import confusion_from_counts, expected_counts, log_of, truth_posterior
 from annotruth.fusion.em_kernels import _exp_in_place
+from annotruth.fusion.maximise import maximise
 from annotruth.fusion.threads import threads
 from annotruth.fusion.votes import Votes
 

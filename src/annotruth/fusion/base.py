@@ -16,10 +16,11 @@ from annotruth.annotations import Annotations
 from annotruth.errors import InputError, shorten
 from annotruth.fusion import intervals
 from annotruth.fusion.collected import CollectedAnswers, CollectedMasks, MaskSource
-from annotruth.fusion.em import Estimate, confusion_from_counts
+from annotruth.fusion.em import confusion_from_counts
 from annotruth.fusion.estimates import for_all_raters, pool
 from annotruth.fusion.gold import Gold
 from annotruth.fusion.identifiability import co_labelling_groups, warn_identifiability
+from annotruth.fusion.maximise import Estimate
 from annotruth.fusion.patterns import PatternLookup, Patterns
 from annotruth.fusion.votes import Votes
 from annotruth.fusion.warn import warn_unlabelled, warn_unsettled

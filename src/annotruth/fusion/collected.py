@@ -179,8 +179,10 @@ class CollectedAnswers:
         self.answers = Answers(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int16))
         self.gold = np.empty(0, dtype=np.int16)
         self._only = only
+        self._votes: Votes | None = None
 
     def add(self, annotations: Annotations, gold: Gold) -> None:
+        self._votes = None
         known = gold_answers(annotations, gold)
         raters, rater = place_raters(self.raters, annotations.raters)
         if not self.items:
@@ -207,6 +209,11 @@ class CollectedAnswers:
         self.items, self.raters, self.answers, self.gold = self.items + fresh, raters, answers, gold_now
 
     def votes(self, n_classes: int) -> Votes:
+        if self._votes is None:
+            self._votes = self._gather(n_classes)
+        return self._votes
+
+    def _gather(self, n_classes: int) -> Votes:
         answers, gold = self.answers, self.gold
         if self._only is not None:
             answers = Answers(answers.item, answers.rater, (answers.label == self._only).astype(np.int16))

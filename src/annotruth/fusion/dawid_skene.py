@@ -9,7 +9,8 @@ import numpy as np
 from annotruth.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.fusion.base import FusionEstimator
-from annotruth.fusion.em import Estimate, log_of, maximise, truth_posterior
+from annotruth.fusion.em import log_of, truth_posterior
+from annotruth.fusion.maximise import Estimate, maximise
 from annotruth.fusion.priors import ConfusionPrior, check_prior, pseudo_counts
 from annotruth.fusion.votes import Votes
 

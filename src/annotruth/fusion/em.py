@@ -1,25 +1,23 @@
-"""The two steps of expectation-maximisation on answers, in the log domain, and the loop of both.
+"""The two steps of expectation-maximisation on answers, in the log domain.
 
 Whoever has answers and a prior per item (a class frequency here, a network's output elsewhere) shares these steps.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
 
 import numpy as np
 
 from annotruth.answers import Answers
-from annotruth.fusion.em_kernels import PADDING, count_rows, expect_rows, posterior_rows, share_rows
+from annotruth.fusion.em_kernels import PADDING, count_rows, posterior_rows
 from annotruth.fusion.threads import run_parts
-from annotruth.fusion.votes import Votes, answer_cells, first_answers
+from annotruth.fusion.votes import answer_cells, first_answers
 from annotruth.validation import MISSING_LABEL
 
 LEAST_COUNT = 1e-10
 """Expected counts never fall below this: no answer is impossible, and rows without evidence come out uniform."""
-_MOST_LANES, _LANE_BYTES, _LANE_ANSWERS = 16, 2**28, 2**13
+_MOST_LANES, _LANE_BYTES, _LANE_ANSWERS, _LANE_WORK = 16, 2**28, 2**13, 8
 
 
 def truth_posterior(
@@ -62,12 +60,12 @@ def truth_posterior(
     start, cell = first_answers(answers, n_items), answer_cells(answers, len(log_confusion), n_classes)
     known = np.full(n_items, MISSING_LABEL, dtype=np.int16) if gold is None else gold.astype(np.int16)
     posterior, evidence = np.empty((n_items, n_classes)), np.empty(n_items)
-    seen = _by_label(log_confusion)
+    seen = by_label(log_confusion)
 
     def work(first: int, last: int) -> None:
         posterior_rows(first, last, start, cell, known, log_prior, seen, posterior, evidence)
 
-    run_parts(work, _lanes(start, 0))
+    run_parts(work, split_lanes(start, 0))
     return posterior, evidence
 
 
@@ -99,14 +97,14 @@ def expected_counts(
     weighted = np.ascontiguousarray(weighted if weight is None else weighted * weight[:, None])
     n_items, n_classes = weighted.shape
     start, cell = first_answers(answers, n_items), answer_cells(answers, n_raters, n_classes)
-    lanes = _lanes(start, n_raters * n_classes**2)
-    counts = _own_rows(len(lanes), n_raters * n_classes**2)
+    lanes = split_lanes(start, n_raters * n_classes**2)
+    counts = own_rows(len(lanes), n_raters * n_classes**2)
 
     def work(lane: int, first: int, last: int) -> None:
         count_rows(first, last, start, cell, weighted, counts[lane])
 
     run_parts(work, [(lane, *part) for lane, part in enumerate(lanes)])
-    return _by_truth(counts.sum(axis=0), n_raters, n_classes)
+    return by_truth(counts.sum(axis=0), n_raters, n_classes)
 
 
 def confusion_from_counts(
@@ -142,75 +140,6 @@ def confusion_from_counts(
     return np.where(np.eye(n_classes, dtype=bool), skill, (1 - skill) / (n_classes - 1))
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """What expectation-maximisation found.
-
-    Attributes
-    ----------
-    confusion, counts : (raters, classes, classes) matrices, and the expected counts under them
-    prior : (classes,)
-    log_likelihood : (iterations,) never falling; with pseudo-counts, plus the log density of that prior
-    converged : whether the stopping rule was met
-    """
-
-    confusion: np.ndarray
-    counts: np.ndarray
-    prior: np.ndarray
-    log_likelihood: np.ndarray
-    converged: bool
-
-    @property
-    def n_iter(self) -> int:
-        return len(self.log_likelihood)
-
-
-def maximise(
-    votes: Votes,
-    *,
-    prior: Literal["estimated", "votes"] | np.ndarray,
-    max_iter: int,
-    tol: float,
-    stop: Literal["likelihood", "parameters"],
-    pseudo_counts: np.ndarray | None = None,
-    one_coin: bool = False,
-    start: tuple[np.ndarray, np.ndarray] | None = None,
-) -> Estimate:
-    """Alternate M- and E-steps until nothing changes any more.
-
-    Parameters
-    ----------
-    prior : "estimated" anew in each M-step; "votes" fixed at the share of each class among the votes; or given
-    stop : when the log-likelihood per answer gains less than ``tol``, or no parameter moves by more than ``tol``
-    start : (confusion, prior) to go on from; by default the raters' vote shares stand in for the first posterior
-    """
-    teaching = votes.reweighted(np.where(votes.answered, votes.weight, 0.0))
-    total = max(float(teaching.weight.sum()), LEAST_COUNT)
-    n_answers = max(float(teaching.labelled_counts().sum()), 1.0)
-    counts, classes, _ = _expectation(teaching, None)
-    frequency = classes / total if isinstance(prior, str) else np.asarray(prior, dtype=np.float64)
-    if start is not None:
-        if isinstance(prior, str) and prior == "estimated":  # a class that is new must not stay at zero for ever
-            frequency = np.where(start[1] > 0, start[1], frequency)
-            frequency = frequency / frequency.sum()
-        counts, classes, _ = _expectation(teaching, (frequency, start[0]))
-    path: list[float] = []
-    confusion, converged = np.zeros_like(counts), False
-    while len(path) < max_iter and not converged:
-        before, before_prior = confusion, frequency
-        confusion = confusion_from_counts(counts, pseudo_counts, one_coin=one_coin)
-        if isinstance(prior, str) and prior == "estimated":
-            frequency = classes / total
-        counts, classes, likelihood = _expectation(teaching, (frequency, confusion))
-        path.append(likelihood + (0.0 if pseudo_counts is None else float((pseudo_counts * np.log(confusion)).sum())))
-        if len(path) > 1 and stop == "likelihood":
-            converged = path[-1] - path[-2] < tol * n_answers
-        elif len(path) > 1:
-            moved = max(np.abs(confusion - before).max(), np.abs(frequency - before_prior).max())
-            converged = bool(moved <= tol)
-    return Estimate(confusion, counts, frequency, np.array(path), converged)
-
-
 def log_of(probability: np.ndarray) -> np.ndarray:
     """Logarithm in which zero quietly becomes -inf."""
     with np.errstate(divide="ignore"):
@@ -220,60 +149,32 @@ def log_of(probability: np.ndarray) -> np.ndarray:
 # -- inner workings ---------------------------------------------------------------------------------------------
 
 
-def _expectation(
-    votes: Votes, parameters: tuple[np.ndarray, np.ndarray] | None
-) -> tuple[np.ndarray, np.ndarray, float]:
-    """Take the E-step and the sums of the M-step in one pass, without keeping a posterior.
+def split_lanes(start: np.ndarray, n_cells: int) -> list[tuple[int, int]]:
+    """Cut the rows into lanes of about as many answers each, every lane adding up ``n_cells`` sums of its own.
 
-    Without parameters (prior, confusion), the shares of the votes serve as posterior.
-
-    Returns
-    -------
-    expected counts (raters, classes, classes), expected items per class (classes,), log-likelihood
-    """
-    n_raters, n_classes = votes.n_raters, votes.n_classes
-    lanes = _lanes(votes.first_answer, n_raters * n_classes**2)
-    counts, classes = _own_rows(len(lanes), n_raters * n_classes**2), _own_rows(len(lanes), n_classes)
-    start, cell, weight, gold = votes.first_answer, votes.cell, votes.weight, votes.gold
-    if parameters is not None:
-        log_prior, seen = log_of(parameters[0])[None], _by_label(log_of(parameters[1]))
-
-    def work(lane: int, first: int, last: int) -> float:
-        if parameters is None:
-            share_rows(first, last, start, cell, weight, gold, counts[lane], classes[lane], n_classes)
-            return 0.0
-        return expect_rows(first, last, start, cell, weight, gold, log_prior, seen, counts[lane], classes[lane])
-
-    likelihood = run_parts(work, [(lane, *part) for lane, part in enumerate(lanes)])
-    expected = classes.sum(axis=0)[:n_classes]
-    return _by_truth(counts.sum(axis=0), n_raters, n_classes), expected, float(sum(likelihood))
-
-
-def _lanes(start: np.ndarray, n_cells: int) -> list[tuple[int, int]]:
-    """Cut the rows into lanes of about as many answers each.
-
-    Each lane adds up on its own and the lanes are added in order. Their number depends on the data alone, so the
-    sums are the same bits for any number of threads.
+    The lanes' sums are then added in order. The number of lanes depends on the data alone, so the totals are the same
+    bits for any number of threads. Lanes that would spend more on adding up lanes than on answers are not made.
     """
     n_rows, n_answers = len(start) - 1, int(start[-1])
     affordable = _LANE_BYTES // max(8 * n_cells, 1)
-    count = int(max(1, min(_MOST_LANES, affordable, (n_answers + n_rows) // _LANE_ANSWERS)))
+    worthwhile = max(2, n_answers * _LANE_WORK // max(n_cells, 1))
+    count = int(max(1, min(_MOST_LANES, affordable, worthwhile, (n_answers + n_rows) // _LANE_ANSWERS)))
     work = start + np.arange(n_rows + 1)
     edges = np.searchsorted(work, np.linspace(0, work[-1], count + 1)[1:-1])
     edges = np.concatenate([[0], edges, [n_rows]]).astype(np.int64)
     return [(int(a), int(b)) for a, b in pairwise(edges)]
 
 
-def _own_rows(count: int, size: int) -> np.ndarray:
+def own_rows(count: int, size: int) -> np.ndarray:
     """Zeros (count, size + padding): rows that different threads may write without slowing each other down."""
     return np.zeros((count, size + PADDING))
 
 
-def _by_label(log_confusion: np.ndarray) -> np.ndarray:
+def by_label(log_confusion: np.ndarray) -> np.ndarray:
     """Lay matrices out flat as (raters, observed, true): what one answer says about every class, side by side."""
     return np.ascontiguousarray(log_confusion.transpose(0, 2, 1), dtype=np.float64).reshape(-1)
 
 
-def _by_truth(counts: np.ndarray, n_raters: int, n_classes: int) -> np.ndarray:
+def by_truth(counts: np.ndarray, n_raters: int, n_classes: int) -> np.ndarray:
     by_label = counts[: n_raters * n_classes**2].reshape(n_raters, n_classes, n_classes)
     return np.ascontiguousarray(by_label.transpose(0, 2, 1))

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numba import njit
 
-BATCH = 64
+BATCH = 512
 PADDING = 16  # numbers kept free on both sides of a thread's own sums, so that no two threads write one cache line
 
 TAYLOR = tuple(1.0 / math.factorial(n) for n in range(13, -1, -1))
@@ -64,7 +64,7 @@ def expect_rows(first, last, start, cell, weight, gold, log_prior, seen, counts,
 
 
 @njit(nogil=True, cache=True)
-def share_rows(first, last, start, cell, weight, gold, counts, classes, n_classes):
+def share_rows(first, last, start, cell, label, weight, gold, counts, classes, n_classes):
     """Do as expect_rows with the shares of the votes as posterior (or the gold label, where there is one)."""
     share = np.empty(n_classes + PADDING)
     for i in range(first, last):
@@ -74,7 +74,7 @@ def share_rows(first, last, start, cell, weight, gold, counts, classes, n_classe
             share[gold[i]] = weight[i]
         else:
             for a in range(begin, end):
-                share[np.int64(cell[a]) // n_classes % n_classes] += weight[i] / (end - begin)
+                share[label[a]] += weight[i] / (end - begin)
         for k in range(n_classes):
             classes[k] += share[k]
         for a in range(begin, end):

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from annotruth.fusion.em import Estimate, confusion_from_counts
+from annotruth.fusion.em import confusion_from_counts
+from annotruth.fusion.maximise import Estimate
 
 
 def for_all_raters(confusion: np.ndarray, n_raters: int) -> np.ndarray:

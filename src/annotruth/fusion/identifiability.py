@@ -22,6 +22,8 @@ FEWEST_RATERS = 3
 CLEAR_MARGIN = 2.0
 """Errors of unfaithful raters cancel on average if the mean diagonal entry is this many times the runner-up."""
 
+_FEW_RATERS = 4096
+
 
 def identifiability_problems(
     confusion: np.ndarray,
@@ -127,9 +129,12 @@ def co_labelling_groups(item: np.ndarray, rater: np.ndarray, n_raters: int) -> n
     order = slice(None) if (item[1:] >= item[:-1]).all() else np.argsort(item, kind="stable")
     item, rater = item[order], rater[order]
     same = item[1:] == item[:-1]  # each answer's rater is linked to the one before on the same item: that is enough
-    links = coo_array(
-        (np.ones(int(same.sum()), dtype=np.int8), (rater[1:][same], rater[:-1][same])), (n_raters, n_raters)
-    )
+    one, other = rater[1:][same], rater[:-1][same]
+    if n_raters <= _FEW_RATERS:  # a table of all pairs is small, and drops the many repeated links at once
+        linked = np.zeros((n_raters, n_raters), dtype=bool)
+        linked[one, other] = True
+        one, other = np.nonzero(linked)
+    links = coo_array((np.ones(len(one), dtype=np.int8), (one, other)), (n_raters, n_raters))
     component = connected_components(links.tocsr(), directed=False)[1]
     labelled = np.zeros(n_raters, dtype=bool)
     labelled[rater] = True

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from annotruth.fusion.base import FusionEstimator
-from annotruth.fusion.em import LEAST_COUNT, Estimate, confusion_from_counts, expected_counts
+from annotruth.fusion.em import LEAST_COUNT, confusion_from_counts, expected_counts
+from annotruth.fusion.maximise import Estimate
 from annotruth.fusion.votes import Votes
 from annotruth.validation import MISSING_LABEL
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from annotruth.annotations import Annotations
 from annotruth.errors import InputError
-from annotruth.fusion.em import Estimate, confusion_from_counts
+from annotruth.fusion.em import confusion_from_counts
 from annotruth.fusion.local import Field, local_confusion, local_truth
+from annotruth.fusion.maximise import Estimate
 from annotruth.fusion.priors import ConfusionPrior
 from annotruth.fusion.staple import STAPLE
 from annotruth.fusion.votes import Votes

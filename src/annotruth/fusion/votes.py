@@ -63,7 +63,8 @@ class Votes:
 
     def labelled_counts(self) -> np.ndarray:
         """How many items or pixels each rater labelled, (raters,) float64."""
-        return np.bincount(self.answers.rater, weights=self.weight[self.answers.item], minlength=self.n_raters)
+        weights = None if (self.weight == 1).all() else self.weight[self.answers.item]
+        return np.bincount(self.answers.rater, weights, minlength=self.n_raters).astype(np.float64)
 
     def vote_counts(self) -> np.ndarray:
         """How many raters chose each class, (rows, classes) float64."""

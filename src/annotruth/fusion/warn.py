@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from annotruth.errors import AnnotruthWarning, shorten
-from annotruth.fusion.em import Estimate
+from annotruth.fusion.maximise import Estimate
 
 
 class UnlabelledWarning(AnnotruthWarning):
