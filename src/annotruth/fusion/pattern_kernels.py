@@ -46,21 +46,10 @@ def count_dense(masks, gold, first, last, n_classes, table_size):
         strange |= _encode(masks, gold, block, size, n_classes, code)
         for v in range(size):
             table[v & (copies - 1), code[v]] += 1
-    return table.sum(axis=0), strange
-
-
-@njit(nogil=True, cache=True)
-def codes(votes, gold, n_classes):
-    """Number every tuple, (tuples,) int64."""
-    n = votes.shape[1]
-    out = np.empty(n, dtype=np.int64)
-    code = np.empty(BLOCK, dtype=np.uint16)
-    for block in range(0, n, BLOCK):
-        size = min(BLOCK, n - block)
-        _encode(votes, gold, block, size, n_classes, code)
-        for v in range(size):
-            out[block + v] = code[v]
-    return out
+    for copy in range(1, copies):
+        for entry in range(table_size):
+            table[0, entry] += table[copy, entry]
+    return table[0], strange
 
 
 @njit(nogil=True, cache=True)

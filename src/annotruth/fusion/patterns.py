@@ -93,7 +93,7 @@ def merge_patterns(parts: Sequence[Patterns], n_classes: int) -> Patterns:
     if size > DENSE_TABLE:
         return _count_hashed(_read_only(votes), truth, n_classes, counts)
     total = np.zeros(size, dtype=np.int64)
-    np.add.at(total, kernels.codes(_read_only(votes), truth, n_classes), counts)
+    np.add.at(total, _codes(votes, truth, n_classes), counts)
     return _decoded(total, len(votes), n_classes)
 
 
@@ -114,7 +114,7 @@ class PatternLookup:
         self._table_size = (n_classes + 1) ** (len(votes) + with_gold)
         self._dense = self._table_size <= DENSE_TABLE
         if self._dense:
-            self._codes = kernels.codes(votes, gold, n_classes)
+            self._codes = _codes(votes, gold, n_classes)
         else:
             self._slots, self._keys = kernels.hash_index(votes, gold)
 
@@ -163,6 +163,14 @@ def _count_dense(masks: np.ndarray, gold: np.ndarray, n_classes: int) -> Pattern
         raise _outside(n_classes)
     total = sum((table for table, _ in done), np.zeros(size, dtype=np.int64))
     return _decoded(total, len(masks), n_classes)
+
+
+def _codes(votes: np.ndarray, gold: np.ndarray, n_classes: int) -> np.ndarray:
+    """Number tuples as the kernels do, (patterns,)."""
+    codes = np.zeros(votes.shape[1], dtype=np.int64)
+    for column in (*votes, gold) if len(gold) else votes:
+        codes = codes * (n_classes + 1) + np.minimum(column, n_classes)
+    return codes
 
 
 def _decoded(total: np.ndarray, n_raters: int, n_classes: int) -> Patterns:

@@ -1,0 +1,1 @@
+"""How fast, how small and how right label fusion is, beside its peers: ``python -m benchmarks``."""

@@ -1,0 +1,51 @@
+"""Work done in a process of its own: ``python -m benchmarks.tasks NAME ARGUMENTS`` prints a line of JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Any
+
+import annotruth as at
+from annotruth.fusion.threads import thread_count
+from benchmarks import data
+from benchmarks.measure import PeakMemory
+
+
+def first_call(size: int) -> dict[str, Any]:
+    """Time of the first fusion of a process, and of the second: the difference is compiling, or loading from disk."""
+    annotations = at.Annotations.from_masks(data.volumes(size, 2)[None])
+    times = []
+    for _ in range(2):
+        start = time.perf_counter()
+        at.STAPLE().fit(annotations).predict_proba()
+        times.append(time.perf_counter() - start)
+    return {"first": times[0], "second": times[1]}
+
+
+def staple_memory(size: int, n_classes: int) -> dict[str, Any]:
+    """Peak memory of a fusion beyond its input, and the size of its output."""
+    annotations = at.Annotations.from_masks(data.volumes(size, n_classes)[None], classes=n_classes)
+    at.STAPLE().fit(at.Annotations.from_masks(data.volumes(8, n_classes)[None], classes=n_classes)).predict_proba()
+    with PeakMemory() as peak:
+        posterior = at.STAPLE().fit(annotations).predict_proba()
+    return {"extra": peak.extra, "output": posterior.nbytes}
+
+
+def dawid_skene(n_answers: int, n_workers: int, n_classes: int, per_item: int, n_iter: int) -> dict[str, Any]:
+    """Time and memory of Dawid-Skene on many answers."""
+    found, truth = data.answers(n_answers, n_workers, n_classes, per_item)
+    annotations = data.table(found, len(truth), n_workers, n_classes)
+    at.DawidSkene(max_iter=1, tol=0).fit(annotations.take(range(100))).predict_proba()
+    with PeakMemory() as peak:
+        start = time.perf_counter()
+        posterior = at.DawidSkene(max_iter=n_iter, tol=0).fit(annotations).predict_proba()
+        taken = time.perf_counter() - start
+    right = float((posterior.argmax(axis=1) == truth).mean())
+    return {"seconds": taken, "extra": peak.extra, "accuracy": right, "threads": thread_count()}
+
+
+if __name__ == "__main__":
+    known = {task.__name__: task for task in (first_call, staple_memory, dawid_skene)}
+    print(json.dumps(known[sys.argv[1]](*map(int, sys.argv[2:]))))
