@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -58,7 +59,7 @@ class Method:
 
     def supervision(self, annotations: Annotations, index: int) -> Tensor:
         """What one item's labels say: (raters, *spatial) uint8. Every rater's mask, unless a method fuses them."""
-        return torch.from_numpy(annotations.item_masks(index))
+        return as_tensor(annotations.item_masks(index))
 
     def supervising_raters(self, shape: Shape) -> int:
         """How many raters :meth:`supervision` gives."""
@@ -112,6 +113,11 @@ def make_method(name: str, options: dict[str, Any] | None = None) -> Method:
             listed = ", ".join(known) if known else "none"
             raise InputError(f"The method {name} has no option {option!r}. Its options: {listed}.")
     return METHODS[name](**(options or {}))
+
+
+def as_tensor(masks: np.ndarray) -> Tensor:
+    """Masks as a tensor; views that torch cannot take (mirrored, read-only) are copied."""
+    return torch.from_numpy(np.require(masks, requirements=["C", "W"]))
 
 
 def majority_of(labels: Tensor, classes: int) -> Tensor:

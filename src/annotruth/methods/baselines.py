@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from annotruth.annotations import Annotations
 from annotruth.errors import InputError
-from annotruth.methods.base import Method, Shape, majority_of, register
+from annotruth.methods.base import Method, Shape, as_tensor, majority_of, register
 
 
 @register
@@ -51,7 +50,7 @@ class Clean(Method):
     def supervision(self, annotations: Annotations, index: int) -> Tensor:
         if not annotations.has_truth:
             raise InputError("The method clean learns from the truth, and these annotations carry none (truth/).")
-        return torch.from_numpy(annotations.item_truth(index))[None]
+        return as_tensor(annotations.item_truth(index))[None]
 
     def supervising_raters(self, shape: Shape) -> int:
         return 1

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -65,38 +67,60 @@ class Annotator:
 
 
 @torch.no_grad()
-def count_confusion(method: Method, parts: Parts, cases: Cases, batch_size: int) -> tuple[np.ndarray, np.ndarray]:
+def count_confusion(
+    method: Method, parts: Parts, cases: Cases, batch_size: int, patch: Sequence[int] | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Sum every item's confusion rows, weighted with the estimated truth.
 
     Where the method learns annotators these are its own matrices; otherwise the raters' labels are counted against the
-    estimated truth.
+    estimated truth. ``cases`` give every rater's labels; ``patch`` is the most that fits through the network at once.
 
     Returns
     -------
     rows : (items, raters, classes, classes);  weights : (items, raters, classes)
     """
     rows, weights = [], []
-    for images, _, positions in loader(cases, batch_size):
-        truth = parts.log_truth(images).exp()
-        if method.learns_annotators:
-            row, weight = method.confusion(parts, images).mean_rows(truth)
-            weight = weight.expand(-1, row.shape[1], -1, -1).squeeze(3)
-        else:
-            row, weight = _against_labels(truth, cases, positions.tolist())
-        rows.append(row.double().numpy())
-        weights.append(weight.double().numpy())
+    for images, labels, positions in loader(cases, batch_size):
+        to_count = _inside(images, [cases.annotations.shape(position) for position in positions.tolist()])
+        row, weight = torch.zeros(()), torch.zeros(())
+        for window in _windows(images.shape[2:], patch):
+            truth = parts.log_truth(images[window]).exp() * to_count[window]
+            to_count[window] = 0  # windows overlap at the far ends
+            if method.learns_annotators:
+                part, share = method.confusion(parts, images[window]).mean_rows(truth)
+                share = share.squeeze(3).expand(part.shape[:3])
+            else:
+                part = _against_labels(truth, labels[window])
+                share = part.sum(dim=3)
+            row, weight = row + part.double(), weight + share.double()
+        rows.append(row.numpy())
+        weights.append(weight.numpy())
     return np.concatenate(rows), np.concatenate(weights)
 
 
-def _against_labels(truth: torch.Tensor, cases: Cases, positions: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
-    rows = []
-    for one, position in zip(truth, positions):
-        masks = torch.from_numpy(cases.annotations.item_masks(position))
-        inside = one[(slice(None), *[slice(length) for length in masks.shape[1:]])].flatten(1)
-        given = torch.stack([(masks == number) for number in range(len(one))], dim=1).flatten(2)
-        rows.append(torch.einsum("is,rjs->rij", inside, given.to(inside.dtype)))
-    counted = torch.stack(rows)
-    return counted, counted.sum(dim=3)
+def _inside(images: torch.Tensor, shapes: list[tuple[int, ...]]) -> torch.Tensor:
+    """1 inside each item and 0 in the padding of a batch of different sizes: (batch, 1, *spatial)."""
+    inside = torch.zeros(len(images), 1, *images.shape[2:])
+    for item, shape in zip(inside, shapes):
+        item[(slice(None), *[slice(length) for length in shape])] = 1
+    return inside
+
+
+def _windows(size: Sequence[int], patch: Sequence[int] | None) -> Iterator[tuple[slice, ...]]:
+    """Cover a batch (batch, channels, *spatial) with windows of a patch's size."""
+    step = size if patch is None else patch
+    corners = [
+        [max(min(start, length - width), 0) for start in range(0, length, width)] for length, width in zip(size, step)
+    ]
+    for corner in product(*corners):
+        yield (slice(None), slice(None), *[slice(start, start + width) for start, width in zip(corner, step)])
+
+
+def _against_labels(truth: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """How often each true class (batch, classes, *spatial) met each label: (batch, raters, classes, classes)."""
+    truth, labels = truth.flatten(2), labels.flatten(2)
+    met = [torch.einsum("bis,brs->bri", truth, (labels == number).to(truth.dtype)) for number in range(truth.shape[1])]
+    return torch.stack(met, dim=3)
 
 
 def mean_confusion(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -36,12 +36,9 @@ class Standard:
         total = square = count = 0.0
         for index in range(len(annotations)):
             image = annotations.item_image(index).astype(np.float64)
+            if index:
+                _same_channels(image, len(total), annotations.items[index])  # type: ignore[arg-type]
             flat = image.reshape(len(image), -1)
-            if index and len(flat) != len(total):  # type: ignore[arg-type]
-                raise InputError(
-                    f"Item {annotations.items[index]} has {len(flat)} channels, but the items before it "
-                    f"{len(total)}: every image needs the same channels."  # type: ignore[arg-type]
-                )
             total, square, count = total + flat.sum(axis=1), square + (flat**2).sum(axis=1), count + flat.shape[1]
         mean = total / count
         deviation = np.sqrt(np.maximum(square / count - mean**2, 0))
@@ -50,9 +47,8 @@ class Standard:
     def __call__(self, image: np.ndarray) -> Tensor:
         """Standardise one image (channels, *spatial)."""
         shape = (-1, *[1] * (image.ndim - 1))
-        return (torch.from_numpy(image) - torch.tensor(self.mean).view(shape)) / torch.tensor(self.deviation).view(
-            shape
-        )
+        mean, deviation = (np.array(of, dtype=np.float32).reshape(shape) for of in (self.mean, self.deviation))
+        return torch.from_numpy((image - mean) / deviation)
 
 
 def default_patch(annotations: Annotations) -> tuple[int, ...] | None:
@@ -98,7 +94,9 @@ class Cases(Dataset):
         return images, labels, torch.tensor(indices)
 
     def _read(self, index: int) -> tuple[Tensor, Tensor]:
-        return self.standard(self.annotations.item_image(index)), self.method.supervision(self.annotations, index)
+        image = self.annotations.item_image(index)
+        _same_channels(image, len(self.standard.mean), self.annotations.items[index])
+        return self.standard(image), self.method.supervision(self.annotations, index)
 
     def _one(self, index: int) -> tuple[Tensor, Tensor]:
         image, labels = self._kept[index] if self._kept is not None else self._read(index)
@@ -139,11 +137,19 @@ class EpochSampler(Sampler[int]):
 
 def loader(cases: Cases, batch_size: int, sampler: Sampler[int] | None = None) -> DataLoader:
     """Batches in order, or in the sampler's order. Items come from memory, so no worker processes are needed."""
-    return DataLoader(cases, batch_size=batch_size, sampler=sampler, collate_fn=_as_it_is)
+    # A generator of its own, or the loader would draw from the user's random numbers.
+    return DataLoader(cases, batch_size=batch_size, sampler=sampler, collate_fn=_as_it_is, generator=torch.Generator())
 
 
 def _as_it_is(batch: Any) -> Any:
     return batch
+
+
+def _same_channels(image: np.ndarray, channels: int, item: str) -> None:
+    if len(image) != channels:
+        raise InputError(
+            f"Item {item} has {len(image)} channels, but other items {channels}: every image needs the same channels."
+        )
 
 
 def _pad(values: Tensor, size: tuple[int, ...], fill: float) -> Tensor:

@@ -100,8 +100,8 @@ def _quiet() -> Iterator[None]:
     log.setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings():
-            for words in (".*does not have many workers.*", ".*exists and is not empty.*", ".*LeafSpec.*", ".*tip.*"):
-                warnings.filterwarnings("ignore", words)
+            for words in ("does not have many workers", "exists and is not empty", "LeafSpec", "tip", "val_dataloader"):
+                warnings.filterwarnings("ignore", f".*{words}.*")
             yield
     finally:
         log.setLevel(level)

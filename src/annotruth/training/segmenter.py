@@ -152,7 +152,8 @@ class Segmenter(BaseEstimator):
         folder = None if run_folder is None else Path(run_folder)
         self.history_ = run_training(module, cases, validation, self._schedule, folder, resume)
         self._parts.eval().cpu()
-        self._learn_annotators(method, Cases(train, method, self._standard))
+        every_rater = Method()  # a method may fuse the masks it learns from; here all of them count
+        self._learn_annotators(method, Cases(train, every_rater, self._standard))
         return self
 
     def _checked(self, annotations: Annotations) -> Method:
@@ -192,8 +193,7 @@ class Segmenter(BaseEstimator):
             )
 
     def _learn_annotators(self, method: Method, cases: Cases) -> None:
-        batch = max(1, self._schedule.batch_size)
-        rows, weights = count_confusion(method, self._parts, cases, batch)
+        rows, weights = count_confusion(method, self._parts, cases, self._schedule.batch_size, self._patch)
         self._set_annotators(mean_confusion(rows, weights), skill_intervals(rows, weights, self.seed))
         frequency = weights.mean(axis=1).sum(axis=0)
         self.warnings_ = []
