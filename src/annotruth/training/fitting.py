@@ -15,9 +15,9 @@ import lightning as L
 import pandas as pd
 import torch
 from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint, RichProgressBar
-from lightning.pytorch.loggers import CSVLogger, TensorBoardLogger
+from lightning.pytorch.loggers import TensorBoardLogger
 
-from annotruth.errors import InputError
+from annotruth.errors import AnnotruthError, InputError
 from annotruth.training.data import Cases, EpochSampler, loader
 from annotruth.training.module import History, Training
 
@@ -46,16 +46,17 @@ def run_training(
     resume : go on from the folder's last checkpoint
     """
     last = folder / "checkpoints" / "last.ckpt" if folder is not None else None
-    if resume and (last is None or not last.is_file()):
-        raise InputError(f"There is no checkpoint to resume from in {folder}; start anew without resume.")
+    settings = _settings(module, schedule)
+    if resume:
+        _check_resumable(last, settings)
     with tempfile.TemporaryDirectory(prefix="annotruth-") as scratch:
         monitor = "val_loss" if validation is not None else "train_loss"
         best = ModelCheckpoint(
             dirpath=(folder or Path(scratch)) / "checkpoints", filename="best", monitor=monitor, save_last=True,
             enable_version_counter=False,
         )  # fmt: skip
-        history = History()
-        callbacks: list[L.Callback] = [history, best]
+        history = History(None if folder is None else folder / "logs" / "metrics.csv")
+        callbacks: list[L.Callback] = [history, best, _Settings(settings)]
         if validation is not None:
             callbacks.append(EarlyStopping(monitor, patience=schedule.patience, check_finite=False))
         if schedule.progress:
@@ -66,30 +67,78 @@ def run_training(
                 accelerator=schedule.accelerator,
                 devices=1,
                 callbacks=callbacks,
-                logger=_loggers(folder),
+                logger=False if folder is None else TensorBoardLogger(folder, name="logs", version=""),
                 enable_progress_bar=schedule.progress,
                 enable_model_summary=False,
                 num_sanity_val_steps=0,
                 log_every_n_steps=1,
                 use_distributed_sampler=False,
             )
-            trainer.fit(
-                module,
-                loader(train, schedule.batch_size, EpochSampler(train, schedule.seed)),
-                None if validation is None else loader(validation, schedule.batch_size),
-                ckpt_path=str(last) if resume else None,
-                weights_only=True,
-            )
+            with _plain_errors(last):
+                trainer.fit(
+                    module,
+                    loader(train, schedule.batch_size, EpochSampler(train, schedule.seed)),
+                    None if validation is None else loader(validation, schedule.batch_size),
+                    ckpt_path=str(last) if resume else None,
+                    weights_only=True,
+                )
         if best.best_model_path:
             state = torch.load(best.best_model_path, map_location="cpu", weights_only=True)["state_dict"]
             module.load_state_dict(state)
     return history.frame()
 
 
-def _loggers(folder: Path | None) -> Any:
-    if folder is None:
-        return False
-    return [CSVLogger(folder, name="logs", version=""), TensorBoardLogger(folder, name="logs", version="")]
+class _Settings(L.Callback):
+    """Puts what a training was asked for into its checkpoints."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.settings = settings
+
+    def on_save_checkpoint(self, trainer: L.Trainer, pl_module: L.LightningModule, checkpoint: dict[str, Any]) -> None:
+        checkpoint["annotruth"] = self.settings
+
+
+def _settings(module: Training, schedule: Schedule) -> dict[str, Any]:
+    """What must stay the same for a training to be resumed."""
+    return {
+        "method": module.method.name, **vars(module.method), "max_epochs": schedule.max_epochs,
+        "batch_size": schedule.batch_size, "learning_rate": module.learning_rate, "seed": int(schedule.seed),
+        "training items": len(module.items),
+    }  # fmt: skip
+
+
+def _check_resumable(last: Path | None, settings: dict[str, Any]) -> None:
+    """Refuse to resume where nothing was begun, or something else was."""
+    if last is None:
+        raise InputError("A training is resumed from its run_folder; give that.")
+    if not last.is_file():
+        raise InputError(f"There is no checkpoint to resume from at {last}; start anew without resume.")
+    try:
+        before = torch.load(last, map_location="cpu", weights_only=True)["annotruth"]
+    except Exception as error:
+        raise InputError(f"{last} is damaged or no checkpoint of annotruth; start anew without resume.") from error
+    names = {**before, **settings}
+    changed = [f"{n} (then {before.get(n)}, now {settings.get(n)})" for n in names if before.get(n) != settings.get(n)]
+    if changed:
+        raise InputError(
+            f"{last} belongs to a training with another {', another '.join(changed)}; resume with the same settings, "
+            "or start anew without resume."
+        )
+
+
+@contextmanager
+def _plain_errors(last: Path | None) -> Iterator[None]:
+    """Ctrl-C stays Ctrl-C, where Lightning would end the whole program; a failure says what is left."""
+    try:
+        yield
+    except SystemExit as stop:
+        if isinstance(stop.__context__, KeyboardInterrupt):
+            raise stop.__context__ from None
+        raise
+    except AnnotruthError as error:
+        if last is None or not last.is_file():
+            raise
+        raise type(error)(f"{error} The last good checkpoint is {last}.") from error
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import lightning as L
@@ -12,6 +13,7 @@ from torch import Tensor
 
 from annotruth.errors import AnnotruthError
 from annotruth.methods import Method, Parts
+from annotruth.validation import MISSING_PIXEL
 
 
 class Training(L.LightningModule):
@@ -32,21 +34,29 @@ class Training(L.LightningModule):
         torch.manual_seed(hash((self.seed, self.current_epoch)) % 2**63)
 
     def training_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_index: int) -> Tensor:
-        images, labels, positions = batch
+        images, labels, self._positions = batch
         loss, likelihood = self.method.loss(self.parts, images, labels, self.progress)
-        if not torch.isfinite(loss):
-            names = ", ".join(self.items[position] for position in positions.tolist())
-            raise AnnotruthError(
-                f"The loss became {loss.item()} in epoch {self.current_epoch} on the cases {names}. The last good "
-                "checkpoint is kept. Look at these cases, or try a smaller learning rate."
-            )
-        self.log("train_loss", likelihood, on_step=False, on_epoch=True, prog_bar=True, batch_size=len(images))
+        self._check_finite("loss", loss)
+        self.log("train_loss", likelihood, on_step=False, on_epoch=True, prog_bar=True, batch_size=_given(labels))
         return loss
+
+    def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
+        # A finite loss can have gradients that are not; caught here, they never reach the weights or a checkpoint.
+        gradients = [weight.grad for weight in self.parts.parameters() if weight.grad is not None]
+        self._check_finite("gradient", torch.nn.utils.get_total_norm(gradients))
 
     def validation_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_index: int) -> None:
         images, labels, _ = batch
         _, likelihood = self.method.loss(self.parts, images, labels, self.progress)
-        self.log("val_loss", likelihood, prog_bar=True, batch_size=len(images), sync_dist=True)
+        self.log("val_loss", likelihood, prog_bar=True, batch_size=_given(labels), sync_dist=True)
+
+    def _check_finite(self, what: str, value: Tensor) -> None:
+        if not torch.isfinite(value):
+            names = ", ".join(self.items[position] for position in self._positions.tolist())
+            raise AnnotruthError(
+                f"The {what} became {value.item()} in epoch {self.current_epoch} on the cases {names}. "
+                "Look at these cases, or try a smaller learning rate."
+            )
 
     def configure_optimizers(self) -> Any:
         annotators = list(self.parts.annotators.parameters())
@@ -59,10 +69,16 @@ class Training(L.LightningModule):
         return {"optimizer": optimiser, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
 
-class History(L.Callback):
-    """Keeps the losses of every epoch."""
+def _given(labels: Tensor) -> int:
+    """How many labels a batch holds: its weight in an average per label."""
+    return max(int((labels != MISSING_PIXEL).sum()), 1)
 
-    def __init__(self) -> None:
+
+class History(L.Callback):
+    """Keeps the losses of every epoch, in a CSV file too; a resumed training goes on with both."""
+
+    def __init__(self, csv: Path | None = None) -> None:
+        self.csv = csv
         self.rows: list[dict[str, float]] = []
 
     def on_train_epoch_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
@@ -71,6 +87,9 @@ class History(L.Callback):
             {"epoch": trainer.current_epoch}
             | {name: float(metrics.get(name, float("nan"))) for name in ("train_loss", "val_loss")}
         )
+        if self.csv is not None:
+            self.csv.parent.mkdir(parents=True, exist_ok=True)
+            self.frame().to_csv(self.csv, index=False)
 
     def state_dict(self) -> dict[str, Any]:
         return {"rows": self.rows}
