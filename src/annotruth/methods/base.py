@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -84,6 +85,10 @@ class Method:
         """
         return noisy_label_loss(parts.log_truth(images), parts.annotators(images), labels)
 
+    def settled(self, progress: float) -> bool:
+        """Whether the loss has taken its final form; before that, training is not stopped early."""
+        return True
+
     def confusion(self, parts: Parts, images: Tensor) -> Confusion:
         """Every rater's confusion matrices for these images."""
         return parts.annotators(images)
@@ -107,12 +112,22 @@ def make_method(name: str, options: dict[str, Any] | None = None) -> Method:
     0.1
     """
     one_of(name, sorted(METHODS), "method")
-    known = [field.name for field in fields(METHODS[name])]
-    for option in options or {}:
+    known = {field.name: field.default for field in fields(METHODS[name])}
+    options = options or {}
+    for option in options:
         if option not in known:
             listed = ", ".join(known) if known else "none"
             raise InputError(f"The method {name} has no option {option!r}. Its options: {listed}.")
-    return METHODS[name](**(options or {}))
+        _check_kind(name, option, known[option], options[option])
+    return METHODS[name](**options)
+
+
+def _check_kind(name: str, option: str, default: Any, value: Any) -> None:
+    for kind, word in ((Integral, "a whole number"), (Real, "a number"), (str, "a word")):
+        if isinstance(default, kind):
+            if not isinstance(value, kind) or isinstance(value, bool):
+                raise InputError(f"The option {option} of {name} must be {word}, not {value!r}.")
+            return
 
 
 def as_tensor(masks: np.ndarray) -> Tensor:

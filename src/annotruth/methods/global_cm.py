@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from annotruth.errors import InputError
 from annotruth.methods.base import Method, Parts, Shape, register
 from annotruth.nn import Confusion, GlobalAnnotators, IdentityConfusion, noisy_label_loss
+from annotruth.validation import one_of
 
 
 @register
@@ -35,16 +36,20 @@ class GlobalCM(Method):
     warmup: float = 0.3
 
     def __post_init__(self) -> None:
+        one_of(self.trace, ("posterior", "plain"), "trace")
         if not 0 <= self.warmup < 1:
             raise InputError(f"warmup is a share of the training, 0 ≤ warmup < 1, not {self.warmup}.")
 
     def annotator_model(self, shape: Shape) -> nn.Module:
         return GlobalAnnotators(shape.raters, shape.classes)
 
+    def settled(self, progress: float) -> bool:
+        return progress >= self.warmup
+
     def loss(self, parts: Parts, images: Tensor, labels: Tensor, progress: float) -> tuple[Tensor, Tensor]:
         log_truth = parts.log_truth(images)
         confusion: Confusion
-        if progress < self.warmup:
+        if not self.settled(progress):
             # The limit of a strongly rewarded trace: the truth model must first look like the labels, class by class,
             # or the two models may settle with classes swapped.
             confusion = IdentityConfusion(labels.shape[1], log_truth.shape[1])

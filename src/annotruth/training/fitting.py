@@ -58,7 +58,7 @@ def run_training(
         history = History(None if folder is None else folder / "logs" / "metrics.csv")
         callbacks: list[L.Callback] = [history, best, _Settings(settings)]
         if validation is not None:
-            callbacks.append(EarlyStopping(monitor, patience=schedule.patience, check_finite=False))
+            callbacks.append(_Stopping(monitor, patience=schedule.patience, check_finite=False))
         if schedule.progress:
             callbacks.append(RichProgressBar(leave=False))
         with _quiet(), _repeatable(schedule.accelerator):
@@ -86,6 +86,14 @@ def run_training(
             state = torch.load(best.best_model_path, map_location="cpu", weights_only=True)["state_dict"]
             module.load_state_dict(state)
     return history.frame()
+
+
+class _Stopping(EarlyStopping):
+    """Stops early, but not before the method's loss has taken its final form."""
+
+    def on_train_epoch_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        if isinstance(pl_module, Training) and pl_module.method.settled(pl_module.progress):
+            super().on_train_epoch_end(trainer, pl_module)
 
 
 class _Settings(L.Callback):

@@ -46,7 +46,7 @@ class Run:
 
 
 def start_run(folder: str | Path, cases: str | Path, params: dict[str, Any], overwrite: bool = False) -> Run:
-    """Make a run's folder. One that holds files is refused unless ``overwrite``; that removes an earlier run's files."""
+    """Make a run's folder. One that holds files is refused, unless ``overwrite`` removes an earlier run's files."""
     folder = Path(folder)
     if (folder / "run.json").is_file() and not overwrite:
         raise InputError(f"{folder} already holds a run; go on with --resume, or start anew with --overwrite.")
