@@ -43,7 +43,7 @@ def test_gold_answers_win() -> None:
 
 def test_items_without_answers_get_the_prior_and_are_flagged() -> None:
     answers = at.Annotations.from_answers(np.array([[0, 0, 0], [1, 1, 1], [1, 1, 1], [-1, -1, -1]]))
-    with pytest.warns(at.fusion.warn.UnlabelledWarning, match="item_3"):
+    with pytest.warns(at.fusion.UnlabelledWarning, match="item_3"):
         fused = at.MajorityVote().fit(answers)
     np.testing.assert_allclose(fused.predict_proba()[3], [1 / 3, 2 / 3])
     assert fused.unlabelled_.tolist() == [0, 0, 0, 1]

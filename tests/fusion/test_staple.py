@@ -137,7 +137,7 @@ def test_smoothing_joins_what_noise_has_torn() -> None:
 def test_smoothing_fills_in_where_nobody_labelled() -> None:
     masks = np.repeat(ball()[None], 3, axis=0)
     masks[:, 12, 12, 12] = 255
-    with pytest.warns(at.fusion.warn.UnlabelledWarning):
+    with pytest.warns(at.fusion.UnlabelledWarning):
         fused = at.STAPLE(smoothing=1.0).fit(at.Annotations.from_masks(masks[None]))
     assert fused.predict()[0, 12, 12, 12] == 1
 

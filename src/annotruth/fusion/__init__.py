@@ -7,5 +7,6 @@ from annotruth.fusion.dawid_skene import DawidSkene
 from annotruth.fusion.majority import MajorityVote, MeanLabel
 from annotruth.fusion.spatial import SpatialSTAPLE
 from annotruth.fusion.staple import STAPLE
+from annotruth.fusion.warn import UnlabelledWarning
 
-__all__ = ["STAPLE", "DawidSkene", "MajorityVote", "MeanLabel", "SpatialSTAPLE", "count_case"]
+__all__ = ["STAPLE", "DawidSkene", "MajorityVote", "MeanLabel", "SpatialSTAPLE", "UnlabelledWarning", "count_case"]

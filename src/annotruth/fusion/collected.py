@@ -137,10 +137,7 @@ class CollectedMasks:
 
     def votes_of(self, patterns: Patterns, source: MaskSource, n_classes: int) -> Votes:
         """Votes of some patterns of a source, with all raters in their places."""
-        if self._class_numbers is not None:
-            patterns = Patterns(
-                self._class_numbers[patterns.votes], self._class_numbers[patterns.gold], patterns.counts
-            )
+        patterns = Patterns(self.relabelled(patterns.votes), self.relabelled(patterns.gold), patterns.counts)
         return patterns.for_raters(source.position, len(self.raters), n_classes)
 
     def relabelled(self, masks: np.ndarray) -> np.ndarray:
