@@ -81,28 +81,45 @@ def count_confusion(
     """
     rows, weights = [], []
     for images, labels, positions in loader(cases, batch_size):
-        to_count = _inside(images, [cases.annotations.shape(position) for position in positions.tolist()])
-        row, weight = torch.zeros(()), torch.zeros(())
-        for window in _windows(images.shape[2:], patch):
-            truth = parts.log_truth(images[window]).exp() * to_count[window]
-            to_count[window] = 0  # windows overlap at the far ends
-            if method.learns_annotators:
-                part, share = method.confusion(parts, images[window]).mean_rows(truth)
-                share = share.squeeze(3).expand(part.shape[:3])
-            else:
-                part = _against_labels(truth, labels[window])
-                share = part.sum(dim=3)
-            row, weight = row + part.double(), weight + share.double()
+        sizes = [cases.annotations.shape(position) for position in positions.tolist()]
+        row, weight = sum_rows(method, parts, images, None if method.learns_annotators else labels, sizes, patch)
         rows.append(row.numpy())
         weights.append(weight.numpy())
     return np.concatenate(rows), np.concatenate(weights)
 
 
-def _inside(images: torch.Tensor, shapes: list[tuple[int, ...]]) -> torch.Tensor:
+def sum_rows(
+    method: Method,
+    parts: Parts,
+    images: torch.Tensor,
+    labels: torch.Tensor | None,
+    sizes: Sequence[tuple[int, ...]],
+    patch: Sequence[int] | None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """As :func:`count_confusion`, for one batch: of the labels, or without them of the method's own matrices.
+
+    Images are padded beyond their ``sizes``; padding does not count.
+    """
+    to_count = _inside(images, sizes)
+    rows, weights = torch.zeros(()), torch.zeros(())
+    for window in _windows(images.shape[2:], patch):
+        truth = parts.log_truth(images[window]).exp() * to_count[window]
+        to_count[window] = 0  # windows overlap at the far ends
+        if labels is None:
+            row, weight = method.confusion(parts, images[window]).mean_rows(truth)
+            weight = weight.squeeze(3).expand(row.shape[:3])
+        else:
+            row = _against_labels(truth, labels[window])
+            weight = row.sum(dim=3)
+        rows, weights = rows + row.double(), weights + weight.double()
+    return rows, weights
+
+
+def _inside(images: torch.Tensor, sizes: Sequence[tuple[int, ...]]) -> torch.Tensor:
     """1 inside each item and 0 in the padding of a batch of different sizes: (batch, 1, *spatial)."""
     inside = torch.zeros(len(images), 1, *images.shape[2:])
-    for item, shape in zip(inside, shapes):
-        item[(slice(None), *[slice(length) for length in shape])] = 1
+    for item, size in zip(inside, sizes):
+        item[(slice(None), *[slice(length) for length in size])] = 1
     return inside
 
 

@@ -51,9 +51,17 @@ class Standard:
         return torch.from_numpy((image - mean) / deviation)
 
 
-def default_patch(annotations: Annotations) -> tuple[int, ...] | None:
-    """The patch size to train with: None = whole images, where they are small enough."""
+def training_patch(annotations: Annotations, asked: Sequence[int] | None) -> tuple[int, ...] | None:
+    """The patch size to train with: the one asked for, or None = whole images, where they are small enough."""
     shapes = [annotations.shape(index) for index in range(len(annotations))]
+    axes = {len(shape) for shape in shapes}
+    if len(axes) > 1 or not axes <= set(LARGEST_WHOLE):
+        raise InputError(f"Images need 2 or 3 spatial axes, all the same; these have {sorted(axes)}.")
+    if asked is not None:
+        patch = tuple(int(length) for length in np.atleast_1d(asked))
+        if len(patch) != len(shapes[0]) or min(patch) < 1:
+            raise InputError(f"patch_size needs a positive number for each of the {len(shapes[0])} axes, not {asked}.")
+        return patch
     side = LARGEST_WHOLE[len(shapes[0])]
     largest = np.max(shapes, axis=0)
     if (largest <= side).all():

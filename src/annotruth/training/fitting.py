@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import tempfile
 import warnings
@@ -20,6 +21,7 @@ from lightning.pytorch.loggers import TensorBoardLogger
 from annotruth.errors import AnnotruthError, InputError
 from annotruth.training.data import Cases, EpochSampler, loader
 from annotruth.training.module import History, Training
+from annotruth.training.storage import plain
 
 
 @dataclass(frozen=True)
@@ -108,11 +110,12 @@ class _Settings(L.Callback):
 
 def _settings(module: Training, schedule: Schedule) -> dict[str, Any]:
     """What must stay the same for a training to be resumed."""
-    return {
+    settings = {
         "method": module.method.name, **vars(module.method), "max_epochs": schedule.max_epochs,
-        "batch_size": schedule.batch_size, "learning_rate": module.learning_rate, "seed": int(schedule.seed),
+        "batch_size": schedule.batch_size, "learning_rate": module.learning_rate, "seed": schedule.seed,
         "training items": len(module.items),
     }  # fmt: skip
+    return json.loads(json.dumps(settings, default=plain))
 
 
 def _check_resumable(last: Path | None, settings: dict[str, Any]) -> None:

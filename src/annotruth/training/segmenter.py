@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,12 @@ from annotruth.training.annotators import (
     labelled_pixels,
     mean_confusion,
     skill_intervals,
+    sum_rows,
 )
-from annotruth.training.data import Cases, Standard, default_patch
+from annotruth.training.data import Cases, Standard, training_patch
 from annotruth.training.fitting import Schedule, run_training
 from annotruth.training.module import Training
-from annotruth.training.storage import read_model, write_model
+from annotruth.training.storage import plain, read_model, write_model
 from annotruth.validation import finite_image
 
 BATCH_PIXELS = 2**20
@@ -134,21 +136,21 @@ class Segmenter(BaseEstimator):
         method = self._checked(annotations)
         self.classes_, self.raters_ = annotations.classes, annotations.raters
         self.pixel_values_ = annotations.pixel_values
+        self._patch = training_patch(annotations, self.patch_size)
         train, held_out = self._split(annotations)
         self._standard = Standard.of(train)
         self._shape = Shape(len(self._standard.mean), len(self.raters_), len(self.classes_), len(train.shape(0)))
-        self._patch = tuple(self.patch_size) if self.patch_size is not None else default_patch(train)
         cases = Cases(train, method, self._standard, self._patch, self.augment, self.seed)
         validation = None if held_out is None else Cases(held_out, method, self._standard, self._patch, seed=self.seed)
         with torch.random.fork_rng():
             torch.manual_seed(self.seed)
-            self._parts = method.build(self._shape, self.network)
-        self._check_network(method)
+            self._parts = method.build(self._shape, deepcopy(self.network))  # so that another fit starts afresh
+        self._check_network(train.shape(0))
+        batch_size = int(self.batch_size or _batch_size(train, self._patch))
         self._schedule = Schedule(
-            self.max_epochs, self.batch_size or _batch_size(train, self._patch), self.patience, self.seed,
-            self.accelerator, self.progress,
-        )  # fmt: skip
-        module = Training(method, self._parts, train.items, self.learning_rate, self.seed)
+            int(self.max_epochs), batch_size, int(self.patience), int(self.seed), self.accelerator, self.progress
+        )
+        module = Training(method, self._parts, train.items, float(self.learning_rate), int(self.seed))
         folder = None if run_folder is None else Path(run_folder)
         self.history_ = run_training(module, cases, validation, self._schedule, folder, resume)
         self._parts.eval().cpu()
@@ -163,6 +165,10 @@ class Segmenter(BaseEstimator):
             raise InputError("Segmenter needs the images; give them with images=, or put them into images/.")
         if not 0 <= self.validation < 1:
             raise InputError(f"validation is a share of the items, 0 ≤ validation < 1, not {self.validation}.")
+        for name in ("max_epochs", "batch_size", "learning_rate"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise InputError(f"{name} must be positive, not {value}.")
         return make_method(self.method, self.options)
 
     def _split(self, annotations: Annotations) -> tuple[Annotations, Annotations | None]:
@@ -170,14 +176,14 @@ class Segmenter(BaseEstimator):
         if self.validation == 0 or groups * self.validation < 1:
             return annotations, None
         train, held_out = annotations.split([1 - self.validation, self.validation], seed=self.seed)
-        return train, held_out
+        return (train, held_out) if len(train) and len(held_out) else (annotations, None)  # a group may be too large
 
-    def _check_network(self, method: Method) -> None:
-        """Refuse a network of the user's whose output does not fit, before any training."""
-        side = [32] * self._shape.dims if self._patch is None else list(self._patch)
-        example = torch.zeros(2, self._shape.channels, *side)
+    def _check_network(self, size: tuple[int, ...]) -> None:
+        """Refuse a network of the user's whose output does not fit images of this size, before any training."""
         if self.network is None:
             return
+        size = size if self._patch is None else tuple(min(n, p) for n, p in zip(size, self._patch))
+        example = torch.zeros(2, self._shape.channels, *size)
         try:
             with torch.no_grad():
                 output = self._parts.truth.eval()(example)
@@ -185,7 +191,7 @@ class Segmenter(BaseEstimator):
             raise InputError(f"The given network fails on images of shape {tuple(example.shape)}: {error}") from error
         finally:
             self._parts.train()
-        wanted = (2, self._shape.classes, *side)
+        wanted = (2, self._shape.classes, *size)
         if tuple(output.shape) != wanted:
             raise InputError(
                 f"The given network turns images {tuple(example.shape)} into {tuple(output.shape)}, "
@@ -225,8 +231,7 @@ class Segmenter(BaseEstimator):
         """
         check_is_fitted(self, "annotators_")
         probabilities = [self._predict_one(image, position) for position, image in enumerate(images)]
-        one_size = len({p.shape for p in probabilities}) == 1
-        return np.stack(probabilities) if isinstance(images, np.ndarray) or one_size else probabilities
+        return np.stack(probabilities) if len({p.shape for p in probabilities}) == 1 else probabilities
 
     def predict(self, images: np.ndarray | Sequence[np.ndarray]) -> Any:
         """The most likely class at every pixel: (items, *spatial) uint8."""
@@ -261,8 +266,8 @@ class Segmenter(BaseEstimator):
         per_item = []
         for position, image in enumerate(images):
             tensor = self._standardised(image, f"Image {position}")[None]
-            rows, weight = method.confusion(self._parts, tensor).mean_rows(self._parts.log_truth(tensor).exp())
-            per_item.append((rows / weight.clamp_min(1e-9))[0].numpy())
+            rows, weights = sum_rows(method, self._parts, tensor, None, [tuple(tensor.shape[2:])], self._patch)
+            per_item.append((rows / weights[..., None].clamp_min(1e-9))[0].numpy())
         return np.stack(per_item)
 
     def _predict_one(self, image: np.ndarray, position: int) -> np.ndarray:
@@ -294,7 +299,7 @@ class Segmenter(BaseEstimator):
         used = {"batch_size": self._schedule.batch_size, "patch_size": self._patch}
         method = make_method(self.method, self.options)
         own |= used | {"network": "own" if self.network is not None else "U-Net", "options": vars(method)}
-        return json.loads(json.dumps(own, default=str))
+        return json.loads(json.dumps(own, default=plain))
 
     def save(self, path: str | Path) -> Path:
         """Write the model to one file (safetensors with a JSON head, no pickle)."""
@@ -332,7 +337,9 @@ class Segmenter(BaseEstimator):
         model._schedule = Schedule(model.max_epochs, facts["batch_size"], model.patience, model.seed)
         model.history_ = pd.DataFrame(facts["history"])
         model.warnings_ = facts["warnings"]
-        model._parts = _filled(make_method(model.method, model.options).build(model._shape, network), state, path)
+        with torch.random.fork_rng():
+            parts = make_method(model.method, model.options).build(model._shape, deepcopy(network))
+        model._parts = _filled(parts, state, path)
         model._set_annotators(np.array(facts["confusion"]), np.array(facts["intervals"]))
         return model
 

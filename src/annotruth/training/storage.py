@@ -20,11 +20,16 @@ FORMAT = 1
 def write_model(path: Path, kind: str, facts: dict[str, Any], state: dict[str, torch.Tensor]) -> Path:
     """Write weights and facts to a file, all or nothing."""
     head = {"annotruth": annotruth.__version__, "format": FORMAT, "kind": kind, **facts}
-    path.parent.mkdir(parents=True, exist_ok=True)
+    # Copies, because safetensors refuses weights that share memory, as two layers of a network may.
+    tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in state.items()}
     with atomic(path) as temporary:
-        tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in state.items()}
-        save_file(tensors, temporary, metadata={"annotruth": json.dumps(head)})
+        save_file(tensors, temporary, metadata={"annotruth": json.dumps(head, default=plain)})
     return path
+
+
+def plain(value: Any) -> Any:
+    """Numbers and arrays of NumPy as Python's own."""
+    return value.tolist()
 
 
 def read_facts(path: Path) -> dict[str, Any]:
