@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -10,13 +11,22 @@ import numpy as np
 
 from annotruth.annotations import Annotations, Lazy
 from annotruth.errors import InputError
-from annotruth.io.dataset import Dataset
+from annotruth.io.dataset import FILE_NAME, Dataset
 from annotruth.io.files import read_image, read_mask
 from annotruth.io.formats import case_of, suffix_of
-from annotruth.io.layout import IMAGES, Layout, by_number, list_files, scan
+from annotruth.io.layout import IMAGES, RATERS, Layout, by_number, list_files, scan
 from annotruth.io.pixels import Pixels, refuse_unnamed_value, settle_classes
-from annotruth.io.problems import place, refuse
-from annotruth.io.survey import Survey, mask_values, read_classes, settings, survey, survey_files
+from annotruth.io.problems import Problem, Report, place, refuse, reporting
+from annotruth.io.survey import (
+    Across,
+    Progress,
+    Survey,
+    mask_values,
+    read_classes,
+    settings,
+    survey,
+    survey_files,
+)
 from annotruth.validation import MISSING_PIXEL, same_grid
 
 
@@ -24,6 +34,47 @@ def load_cases(folder: Path) -> Annotations:
     """Load a case folder: images/<case>.<ext>, raters/<rater>/<case>.<ext>, truth/<case>.<ext>, dataset.json."""
     found = survey(folder, refuse)
     return _annotations(found, _classes(found))
+
+
+def load_sound_cases(
+    folder: Path, truth: Path | None = None, progress: Progress | None = None, across: Across = map
+) -> tuple[Annotations, list[Problem]]:
+    """Load the cases in which nothing is wrong, setting aside the others.
+
+    What is wrong with a file sets its case aside; what is wrong with the folder as a whole is raised.
+
+    Parameters
+    ----------
+    truth : a folder of true masks, ``<case>.<ext>``; the case folder's own count only if they are named here
+    progress : told of the masks read, where that is needed to find the classes
+    across : how to spread this reading, over workers say
+
+    Returns
+    -------
+    The sound cases, and what is wrong with the others.
+    """
+    problems: list[Problem] = []
+    everybodys = (folder, folder / IMAGES, folder / RATERS, folder / FILE_NAME)
+
+    def note(problem: Problem) -> None:
+        if problem.case is None and problem.file in everybodys:
+            refuse(problem)
+        elif problem.severity == "fatal":
+            problems.append(problem)
+
+    found = survey(folder, note, None if truth is None else truth.resolve())
+    pixels = _classes(found, report=note, progress=progress, across=across)
+    bad = {case for problem in problems for case in _cases_of(problem, found.listed.cases)}
+    sound = found.layout.without(bad)
+    if not sound.cases:
+        raise InputError(nothing_sound(folder, [str(problem) for problem in problems]))
+    return _annotations(replace(found, layout=sound), pixels), problems
+
+
+def nothing_sound(folder: Path, reasons: Sequence[str]) -> str:
+    """Say that every case was set aside, and why the first was."""
+    more = f" ({len(reasons) - 1} more: `annotruth check` lists them.)" if len(reasons) > 1 else ""
+    return f"{folder}: something is wrong with every case. {next(iter(reasons), '')}{more}"
 
 
 def load_images(path: str | Path, rank: int | None = None, classes: Sequence[str] = ()) -> Annotations:
@@ -66,23 +117,37 @@ def load_images(path: str | Path, rank: int | None = None, classes: Sequence[str
     return _annotations(found, _classes(found, classes))
 
 
-def _classes(found: Survey, names: Sequence[str] = ()) -> Pixels:
+def _cases_of(problem: Problem, cases: Sequence[str]) -> list[str]:
+    """Whose problem it is; a file of unknown format is that of the case it is named after, if of any."""
+    if problem.case is not None:
+        return [problem.case]
+    return sorted((case for case in cases if problem.file.name.startswith(f"{case}.")), key=len)[-1:]
+
+
+def _classes(
+    found: Survey,
+    names: Sequence[str] = (),
+    report: Report = refuse,
+    progress: Progress | None = None,
+    across: Across = map,
+) -> Pixels:
     """Settle the classes, reading masks only as far as that needs it."""
     dataset = found.dataset or Dataset()
     if not found.layout.masks and dataset.classes is None:
         return Pixels(tuple(names), tuple(range(len(names))), dataset.missing)
     if dataset.classes is None:
-        return read_classes(found, refuse)[0]
+        return read_classes(found, report, progress, across)[0]
     if not dataset.explains_pixels:
-        _look_for_marks(found, dataset)
+        _look_for_marks(found, dataset, report)
     return settle_classes(dataset, ())
 
 
-def _look_for_marks(found: Survey, dataset: Dataset) -> None:
+def _look_for_marks(found: Survey, dataset: Dataset, report: Report) -> None:
     """Read masks until one shows a proper mark, mostly the first; 255 alone would be a class nobody named."""
     seen: set[int] = set()
     for rater, case, path in found.marked:
-        seen.update(mask_values(path, place(path, case, rater)))
+        with reporting(report, path, case, rater):
+            seen.update(mask_values(path, place(path, case, rater)))
         if seen - {0, MISSING_PIXEL}:
             return
     refuse_unnamed_value(dataset, seen, found.home)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,23 +42,32 @@ class Layout:
 
     def only(self, paths: Collection[Path]) -> Layout:
         """The same with some of the files."""
+        return self._keep(lambda case, path: path in paths)
 
+    def without(self, cases: Collection[str]) -> Layout:
+        """The same without some of the cases."""
+        return self._keep(lambda case, path: case not in cases)
+
+    def _keep(self, wanted: Callable[[str, Path], bool]) -> Layout:
         def kept(files: dict[str, Path]) -> dict[str, Path]:
-            return {case: path for case, path in files.items() if path in paths}
+            return {case: path for case, path in files.items() if wanted(case, path)}
 
         raters = {rater: kept(masks) for rater, masks in self.raters.items()}
         return Layout(kept(self.images), raters, kept(self.truth), self.has_images)
 
 
-def scan(folder: Path, report: Report, with_raters: bool = True) -> Layout:
-    """List a case folder's files, reporting what does not belong; only what does is in the answer."""
+def scan(folder: Path, report: Report, with_raters: bool = True, truth: Path | None = Path(TRUTH)) -> Layout:
+    """List a case folder's files, reporting what does not belong; only what does is in the answer.
+
+    ``truth`` is where true masks lie, inside the folder or, as an absolute path, elsewhere; None leaves them out.
+    """
     if not folder.is_dir():
         raise InputError(f"{folder}: there is no such folder.")
     has_images = (folder / IMAGES).is_dir()
     found = Layout(
         images=list_files(folder / IMAGES, report) if has_images else {},
         raters=_list_raters(folder, report) if with_raters else {},
-        truth=list_files(folder / TRUTH, report) if (folder / TRUTH).is_dir() else {},
+        truth=list_files(folder / truth, report) if truth is not None and (folder / truth).is_dir() else {},
         has_images=has_images,
     )
     if has_images and not found.images:

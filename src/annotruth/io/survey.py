@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -16,11 +17,13 @@ from annotruth.io.formats.header import Header
 from annotruth.io.grid import same_place
 from annotruth.io.layout import RATERS, TRUTH, Layout, scan
 from annotruth.io.pixels import Pixels, refuse_unnamed_value, settle_classes
-from annotruth.io.problems import Report, place, reporting
+from annotruth.io.problems import Problem, Report, place, reporting
 from annotruth.validation import MISSING_PIXEL
 
 Progress = Callable[[int, int], None]
 """Told how many files are done, of how many."""
+Across = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
+"""Calls a function on each of many things, giving the answers in order: ``map``, or workers."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +59,9 @@ class Survey:
         return self.folder / (RATERS if self.layout.raters else TRUTH)
 
 
-def survey(folder: Path, report: Report) -> Survey:
+def survey(folder: Path, report: Report, truth: Path | None = Path(TRUTH)) -> Survey:
     """Read ``dataset.json`` and the heads of all files, reporting what is wrong and leaving it out."""
-    layout = scan(folder, report)
+    layout = scan(folder, report, truth=truth)
     return survey_files(folder, layout, settings(folder, layout, report), report)
 
 
@@ -100,14 +103,16 @@ def survey_files(folder: Path, layout: Layout, dataset: Dataset | None, report: 
 
 
 def read_classes(
-    found: Survey, report: Report, progress: Progress | None = None
+    found: Survey, report: Report, progress: Progress | None = None, across: Across = map
 ) -> tuple[Pixels, dict[Path, list[int]]]:
     """Read every mask once; give the classes, and the distinct pixel values of each mask that keeps to them."""
     masks = found.layout.masks
     values: dict[Path, list[int]] = {}
-    for done, (rater, case, path) in enumerate(masks, 1):
-        with reporting(report, path, case, rater):
-            values[path] = mask_values(path, place(path, case, rater))
+    for done, ((_, _, path), seen) in enumerate(zip(masks, across(_values_or_problem, masks)), 1):
+        if isinstance(seen, Problem):
+            report(seen)
+        else:
+            values[path] = seen
         if progress is not None:
             progress(done, len(masks))
     # Without a usable dataset.json nothing can be said against a value.
@@ -128,6 +133,14 @@ def read_classes(
 def mask_values(path: Path, where: str) -> list[int]:
     """Give the distinct pixel values of a mask."""
     return [int(value) for value in np.unique(read_mask(path, where))]
+
+
+def _values_or_problem(mask: tuple[str | None, str, Path]) -> list[int] | Problem:
+    rater, case, path = mask
+    problems: list[Problem] = []
+    with reporting(problems.append, path, case, rater):
+        return mask_values(path, place(path, case, rater))
+    return problems[0]
 
 
 def _image_heads(
