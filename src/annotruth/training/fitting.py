@@ -39,11 +39,12 @@ class Schedule:
 def run_training(
     module: Training, train: Cases, validation: Cases | None, schedule: Schedule, folder: Path | None, resume: bool
 ) -> pd.DataFrame:
-    """Train, and leave in the module the weights with the best validation likelihood; give the losses by epoch.
+    """Train, and leave in the module the best weights; give the losses by epoch.
 
     Parameters
     ----------
-    validation : held-out items whose *noisy* labels decide when to stop; None = train to the last epoch
+    validation : held-out items whose *noisy* labels decide which weights are best and when to stop; None = the last
+        epoch's are
     folder : where checkpoints and logs go; None = nowhere
     resume : go on from the folder's last checkpoint
     """
@@ -52,15 +53,14 @@ def run_training(
     if resume:
         _check_resumable(last, settings)
     with tempfile.TemporaryDirectory(prefix="annotruth-") as scratch:
-        monitor = "val_loss" if validation is not None else "train_loss"
         best = ModelCheckpoint(
-            dirpath=(folder or Path(scratch)) / "checkpoints", filename="best", monitor=monitor, save_last=True,
-            enable_version_counter=False,
+            dirpath=(folder or Path(scratch)) / "checkpoints", filename="best", save_last=True,
+            monitor="val_loss" if validation is not None else None, enable_version_counter=False,
         )  # fmt: skip
         history = History(None if folder is None else folder / "logs" / "metrics.csv")
         callbacks: list[L.Callback] = [history, best, _Settings(settings)]
         if validation is not None:
-            callbacks.append(_Stopping(monitor, patience=schedule.patience, check_finite=False))
+            callbacks.append(_Stopping("val_loss", patience=schedule.patience, check_finite=False))
         if schedule.progress:
             callbacks.append(RichProgressBar(leave=False))
         with _quiet(), _repeatable(schedule.accelerator):
