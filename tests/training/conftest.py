@@ -1,0 +1,79 @@
+"""Tiny cases to train on: bright boxes on a noisy ground, drawn by simulated raters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from annotruth import Annotations, Segmenter
+from annotruth.simulate import simulate_masks
+
+MakeCases = Callable[..., Annotations]
+
+
+def boxes(shape: tuple[int, ...], classes: int, rng: np.random.Generator) -> np.ndarray:
+    """One box per class beyond the background."""
+    mask = np.zeros(shape, dtype=np.uint8)
+    for number in range(1, classes):
+        corner = [int(rng.integers(0, max(length // 2, 1))) for length in shape]
+        mask[tuple(slice(c, c + max(length // 2, 1)) for c, length in zip(corner, shape))] = number
+    return mask
+
+
+@pytest.fixture(scope="session")
+def make_cases() -> MakeCases:
+    """Give a function that makes annotations with images and truth; ``shape`` is one for all, or one per item."""
+
+    def make(
+        items: int = 12,
+        shape: tuple[int, ...] | Sequence[tuple[int, ...]] = (12, 12),
+        *,
+        classes: int = 2,
+        channels: int = 1,
+        raters: Sequence[str] = ("good", "over", "blank"),
+        keep: Any = "all",
+        seed: int = 0,
+        groups: Sequence[str] | None = None,
+    ) -> Annotations:
+        rng = np.random.default_rng(seed)
+        shapes = [shape] * items if isinstance(shape[0], int) else list(shape)
+        truth = [boxes(one, classes, rng) for one in shapes]  # type: ignore[arg-type]
+        images = [
+            (mask[None] + rng.normal(0, 0.3, (channels, *mask.shape))).astype(np.float32) for mask in truth
+        ]  # fmt: skip
+        simulation = simulate_masks(truth, raters, n_classes=classes, keep=keep, seed=seed)
+        together = np.stack(images) if len(set(shapes)) == 1 else images
+        return simulation.annotations(images=together, groups=groups)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def cases(make_cases: MakeCases) -> Annotations:
+    return make_cases()
+
+
+@pytest.fixture(scope="session")
+def tiny() -> Callable[..., Segmenter]:
+    """Give a function that makes an untrained Segmenter of few, small steps."""
+
+    def make(method: str = "mean", **params: Any) -> Segmenter:
+        return Segmenter(method, **{"max_epochs": 2, "batch_size": 4, "progress": False, **params})
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def weights() -> Callable[[Segmenter], dict[str, torch.Tensor]]:
+    """Give a function that reads all of a model's weights."""
+    return lambda model: {name: value.clone() for name, value in model._parts.state_dict().items()}
+
+
+@pytest.fixture(scope="session")
+def same() -> Callable[[dict[str, torch.Tensor], dict[str, torch.Tensor]], bool]:
+    """Give a function that compares weights bit for bit."""
+    return lambda one, other: one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)

@@ -1,0 +1,149 @@
+"""One file holds the whole model, and nothing in it can run code."""
+
+from __future__ import annotations
+
+import json
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from safetensors.torch import save_file
+
+import annotruth
+from annotruth import Segmenter, load_model
+from annotruth.errors import AnnotruthError, InputError
+from annotruth.training.storage import read_facts, write_model
+
+pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
+
+
+@pytest.fixture(scope="module")
+def model(make_cases, tiny):
+    annotations = make_cases(12, (12, 13), classes=3, channels=2, raters=("good", "over", "under"))
+    annotations.pixel_values = {0: 0, 1: 100, 2: 200, 255: 7}
+    return tiny("pixel-cm", validation=0.25, trace_weight=0.05, seed=np.int64(3)).fit(annotations)
+
+
+@pytest.fixture(scope="module")
+def path(model, tmp_path_factory):
+    return model.save(tmp_path_factory.mktemp("model") / "new" / "folder" / "m.annotruth")
+
+
+@pytest.fixture(scope="module")
+def images():
+    return np.random.default_rng(0).normal(size=(3, 2, 15, 10)).astype(np.float32)
+
+
+def test_everything_comes_back(model, path, images, weights, same):
+    again = load_model(path)
+    assert isinstance(again, Segmenter)
+    assert same(weights(model), weights(again))
+    np.testing.assert_array_equal(model.predict_proba(images), again.predict_proba(images))
+    assert (again.classes_, again.raters_, again.dims_) == (model.classes_, model.raters_, model.dims_)
+    assert again.pixel_values_ == model.pixel_values_ == {0: 0, 1: 100, 2: 200, 255: 7}
+    pd.testing.assert_frame_equal(model.history_, again.history_)
+    assert again.warnings_ == model.warnings_
+    assert again.settings_ == model.settings_
+    assert again.get_params() == model.get_params()
+    np.testing.assert_array_equal(again.confusion_, model.confusion_)
+    np.testing.assert_array_equal(again.confusion(images), model.confusion(images))
+    assert list(again.annotators_) == list(model.annotators_)
+    for name, annotator in model.annotators_.items():
+        np.testing.assert_array_equal(again.annotators_[name].confusion, annotator.confusion)
+        assert again.annotators_[name].interval == annotator.interval
+        np.testing.assert_array_equal(again.annotators_[name].predict(images[0]), annotator.predict(images[0]))
+
+
+def test_saved_again_it_is_the_same_file(path, tmp_path):
+    assert load_model(path).save(tmp_path / "again.annotruth").read_bytes() == path.read_bytes()
+
+
+def test_the_file_is_a_json_head_and_plain_numbers(model, path):
+    content = path.read_bytes()
+    length = int.from_bytes(content[:8], "little")
+    head = json.loads(content[8 : 8 + length])
+    facts = json.loads(head.pop("__metadata__")["annotruth"])
+    assert facts["kind"] == "Segmenter"
+    assert facts["annotruth"] == annotruth.__version__
+    size = sum(value.numel() * value.element_size() for value in model._parts.state_dict().values())
+    assert len(content) == 8 + length + size
+    assert set(head) == set(model._parts.state_dict())
+
+
+def test_loading_never_unpickles(path, monkeypatch):
+    def refuse(*_, **__):
+        raise AssertionError("unpickled")
+
+    for module, name in ((pickle, "load"), (pickle, "loads"), (pickle, "Unpickler"), (torch, "load")):
+        monkeypatch.setattr(module, name, refuse)
+    load_model(path)
+
+
+def test_what_was_never_a_model(tmp_path):
+    with pytest.raises(InputError, match=r"There is no model .*nowhere\.annotruth"):
+        load_model(tmp_path / "nowhere.annotruth")
+    with pytest.raises(InputError, match="There is no model"):
+        load_model(tmp_path)
+    other = tmp_path / "other.safetensors"
+    save_file({"weight": torch.zeros(2)}, other)
+    with pytest.raises(InputError, match="not a model of annotruth"):
+        load_model(other)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.5, 0.999])
+def test_a_file_cut_short(path, tmp_path, share):
+    content = path.read_bytes()
+    broken = tmp_path / "broken.annotruth"
+    broken.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(InputError, match=r"broken\.annotruth is not a model of annotruth, or it is damaged"):
+        load_model(broken)
+
+
+def test_a_damaged_head(path, tmp_path):
+    content = bytearray(path.read_bytes())
+    content[8:40] = b"\x00" * 32
+    (tmp_path / "broken.annotruth").write_bytes(content)
+    with pytest.raises(InputError, match="damaged"):
+        load_model(tmp_path / "broken.annotruth")
+
+
+def test_a_model_of_another_kind_or_a_newer_format(tmp_path):
+    other = write_model(tmp_path / "other.annotruth", "Classifier", {}, {"weight": torch.zeros(2)})
+    with pytest.raises(InputError, match="holds a Classifier, not a Segmenter"):
+        load_model(other)
+    head = json.dumps({"annotruth": "99.0", "format": 99, "kind": "Segmenter"})
+    save_file({"weight": torch.zeros(2)}, tmp_path / "newer.annotruth", metadata={"annotruth": head})
+    with pytest.raises(InputError, match=r"written by annotruth 99\.0, which is newer"):
+        load_model(tmp_path / "newer.annotruth")
+
+
+def test_weights_of_another_method(model, path, tmp_path):
+    facts = read_facts(path)
+    facts["params"]["method"] = "mean"
+    del facts["params"]["trace_weight"]
+    wrong = write_model(tmp_path / "wrong.annotruth", "Segmenter", facts, model._parts.state_dict())
+    with pytest.raises(InputError, match="does not fit"):
+        load_model(wrong)
+
+
+def test_a_place_that_cannot_be_written(model, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(AnnotruthError, match="could not be written"):
+        model.save(tmp_path / "file" / "m.annotruth")
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_a_failed_save_leaves_the_old_model(model, path, tmp_path, monkeypatch):
+    old = tmp_path / "m.annotruth"
+    old.write_bytes(path.read_bytes())
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("annotruth.training.storage.save_file", full)
+    with pytest.raises(AnnotruthError, match="No space left"):
+        model.save(old)
+    assert old.read_bytes() == path.read_bytes()
+    assert list(tmp_path.iterdir()) == [old]
