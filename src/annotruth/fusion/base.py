@@ -66,13 +66,7 @@ class FusionEstimator(BaseEstimator):
             unknown), or labels by item name, or a table with columns item and label; "truth" for the annotations' own
         patterns : each case's :func:`~annotruth.fusion.count_case`, if other processes have counted already
         """
-        self._check(annotations)
-        self.classes_, only = self._classes(annotations.classes)
-        self._class_names = annotations.classes
-        by_case = self.scope == "case"
-        given = CollectedMasks(only, by_case) if annotations.kind == "masks" else CollectedAnswers(only)
-        _add(given, annotations, gold, patterns)
-        self._given = given
+        self._take_in(annotations, gold, patterns)
         return self._learn(start=None, first=0)
 
     def partial_fit(
@@ -92,13 +86,27 @@ class FusionEstimator(BaseEstimator):
             raise InputError("Masks and label tables do not mix: add the kind of labels that fit was given.")
         first = len(self._given.items)
         _add(self._given, annotations, gold, patterns)
+        self._note_given()
         return self._learn(start=(self.confusion_, self.prior_), first=first)
 
-    def _learn(self, start: tuple[np.ndarray, np.ndarray] | None, first: int) -> Self:
-        """Estimate from all that was given, items from number ``first`` on being new."""
+    def _take_in(self, annotations: Annotations, gold: Gold, patterns: Sequence[Patterns] | None = None) -> None:
+        """Take labels in, forgetting those given before."""
+        self._check(annotations)
+        self.classes_, only = self._classes(annotations.classes)
+        self._class_names = annotations.classes
+        by_case = self.scope == "case"
+        given = CollectedMasks(only, by_case) if annotations.kind == "masks" else CollectedAnswers(only)
+        _add(given, annotations, gold, patterns)
+        self._given = given
+        self._note_given()
+
+    def _note_given(self) -> None:
         self.items_, self.raters_ = self._given.items, self._given.raters
         self.unlabelled_ = self._given.unlabelled
         self._tables: dict[int, tuple[PatternLookup, np.ndarray]] = {}
+
+    def _learn(self, start: tuple[np.ndarray, np.ndarray] | None, first: int) -> Self:
+        """Estimate from all that was given, items from number ``first`` on being new."""
         votes = self._given.votes(len(self.classes_))
         self.labelled_counts_ = votes.labelled_counts()
         if self.scope == "case":
