@@ -17,7 +17,7 @@ from annotruth.errors import InputError, shorten
 from annotruth.fusion import intervals
 from annotruth.fusion.collected import CollectedAnswers, CollectedMasks, MaskSource
 from annotruth.fusion.em import confusion_from_counts
-from annotruth.fusion.estimates import for_all_raters, pool
+from annotruth.fusion.estimates import best_classes, for_all_raters, pool
 from annotruth.fusion.gold import Gold
 from annotruth.fusion.identifiability import co_labelling_groups, warn_identifiability
 from annotruth.fusion.maximise import Estimate
@@ -25,9 +25,6 @@ from annotruth.fusion.patterns import PatternLookup, Patterns
 from annotruth.fusion.votes import Votes
 from annotruth.fusion.warn import warn_unlabelled, warn_unsettled
 from annotruth.validation import MISSING_LABEL, one_of
-
-TIE = 1e-9
-"""Classes whose posteriors differ by less are tied; the one that comes first in the classes wins."""
 
 
 class FusionEstimator(BaseEstimator):
@@ -202,7 +199,7 @@ class FusionEstimator(BaseEstimator):
         """
         self._check_fitted()
         if isinstance(self._given, CollectedAnswers):
-            return _best(self._posterior(self._given.votes(len(self.classes_)), self.confusion_, self.prior_))
+            return best_classes(self._posterior(self._given.votes(len(self.classes_)), self.confusion_, self.prior_))
         shapes = self._given.shapes()
         if len(set(shapes)) > 1:
             return [self.predict_item(index) for index in range(len(shapes))]
@@ -262,7 +259,7 @@ class FusionEstimator(BaseEstimator):
         if posterior is None:
             self._write_votes(index, out)
         else:
-            out[:] = posterior if out.dtype == np.float32 else _best(posterior.T)
+            out[:] = posterior if out.dtype == np.float32 else best_classes(posterior.T)
 
     def _write_votes(self, index: int, out: np.ndarray) -> None:
         """Do so from the posteriors of vote tuples."""
@@ -273,7 +270,11 @@ class FusionEstimator(BaseEstimator):
             if id(source) not in self._tables:
                 self._tables[id(source)] = self._tabulate(source, local, self.confusion_, self.prior_)
             lookup, posterior = self._tables[id(source)]
-        table = posterior.T.astype(np.float32) if out.dtype == np.float32 else _best(posterior)[None].astype(np.uint8)
+        table = (
+            posterior.T.astype(np.float32)
+            if out.dtype == np.float32
+            else best_classes(posterior)[None].astype(np.uint8)
+        )
         masks, gold = source.read(local)
         lookup.write(masks, table, out, gold)
 
@@ -308,9 +309,3 @@ def _add(
         given.add(annotations, gold, patterns)
     else:
         given.add(annotations, gold)
-
-
-def _best(posterior: np.ndarray) -> np.ndarray:
-    """Most probable class of each row (rows, classes), the first of those that are tied."""
-    tied = posterior >= posterior.max(axis=1, keepdims=True) - TIE
-    return tied.argmax(axis=1)

@@ -1,4 +1,4 @@
-"""Estimates made in several places, put together."""
+"""Estimates made in several places put together, and labels made of them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,21 @@ import numpy as np
 
 from annotruth.fusion.em import confusion_from_counts
 from annotruth.fusion.maximise import Estimate
+
+TIE = 1e-9
+"""Classes whose posteriors differ by less are tied; the one that comes first in the classes wins."""
+
+
+def best_classes(posterior: np.ndarray) -> np.ndarray:
+    """Most probable class of each row (rows, classes), the first of those that are tied.
+
+    Examples
+    --------
+    >>> best_classes(np.array([[0.2, 0.4, 0.4], [0.5, 0.2, 0.3]]))
+    array([1, 0])
+    """
+    tied = posterior >= posterior.max(axis=1, keepdims=True) - TIE
+    return tied.argmax(axis=1)
 
 
 def for_all_raters(confusion: np.ndarray, n_raters: int) -> np.ndarray:
