@@ -15,6 +15,7 @@ from rich.table import Table
 from annotruth.errors import AnnotruthError, InputError
 
 if TYPE_CHECKING:
+    from annotruth.io import Problem
     from annotruth.training import Segmenter
 
 app = typer.Typer(
@@ -68,7 +69,12 @@ def demo(
 
 
 @app.command(epilog="Example:  annotruth check cases/")
-def check(cases: Annotated[Path, typer.Argument(help="A case folder, or a label table.")]) -> None:
+def check(
+    cases: Annotated[Path, typer.Argument(help="A case folder, or a label table.")],
+    every: Annotated[
+        bool, typer.Option("--all", help="Show a warning for every file, however often it recurs.")
+    ] = False,
+) -> None:
     """List every problem of every file in one go. Exit code 2 if any is fatal."""
     from rich.progress import Progress
 
@@ -80,12 +86,11 @@ def check(cases: Annotated[Path, typer.Argument(help="A case folder, or a label 
     if not problems:
         screen.print(f"[green]No problem found in {cases}.[/]")
         return
-    table = Table("severity", "file", "case", "rater", "problem", "what to do", show_lines=True)
-    for problem in problems:
-        colour = "red" if problem.severity == "fatal" else "yellow"
-        cells = (problem.file, problem.case, problem.rater, problem.message, problem.advice)
-        table.add_row(f"[{colour}]{problem.severity}[/]", *(_plain(cell) for cell in cells))
-    screen.print(table)
+    for same in [[problem] for problem in problems] if every else _alike(problems):
+        first = same[0]
+        colour = "red" if first.severity == "fatal" else "yellow"
+        also = f" The same holds for {len(same) - 1} more cases (--all lists them)." if len(same) > 1 else ""
+        screen.print(f"[{colour}]{first.severity}[/] {_plain(first)}{also}", highlight=False, soft_wrap=True)
     fatal = sum(problem.severity == "fatal" for problem in problems)
     screen.print(f"{fatal} fatal, {len(problems) - fatal} to look at.")
     if fatal:
@@ -216,6 +221,15 @@ def report(
     model = load_model(opened.model)
     path = write_report(model, load(cases) if cases is not None else opened.annotations(), output or opened.report)
     screen.print(f"Open [bold]{path}[/] in a browser.")
+
+
+def _alike(problems: list[Problem]) -> list[list[Problem]]:
+    """Put warnings together that recur over many cases of one rater; every fatal problem stands by itself."""
+    groups: dict[object, list[Problem]] = {}
+    for number, problem in enumerate(problems):
+        fatal = problem.severity == "fatal"
+        groups.setdefault(number if fatal else (problem.rater, problem.message), []).append(problem)
+    return list(groups.values())
 
 
 def _print_raters(model: Segmenter) -> None:
