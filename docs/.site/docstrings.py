@@ -47,6 +47,7 @@ def _paragraphs(body: str) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
+    text = re.sub(r"::(?=\n\n)", ":", text)
     text = _ROLE.sub(lambda role: f"`{role[2].rpartition('.')[2] if role[1] else role[2]}`", text)
     by_code = re.split(r"(``.*?``|`.*?`)", text)
     return "".join(part if part.startswith("`") else re.sub(r"(?<!\*)\*(?=\w)", r"\\*", part) for part in by_code)
