@@ -99,13 +99,12 @@ class FusionEstimator(BaseEstimator):
 
     def _note_given(self) -> None:
         self.items_, self.raters_ = self._given.items, self._given.raters
-        self.unlabelled_ = self._given.unlabelled
         self._tables: dict[int, tuple[PatternLookup, np.ndarray]] = {}
 
     def _learn(self, start: tuple[np.ndarray, np.ndarray] | None, first: int) -> Self:
         """Estimate from all that was given, items from number ``first`` on being new."""
         votes = self._given.votes(len(self.classes_))
-        self.labelled_counts_ = votes.labelled_counts()
+        self.labelled_counts_, self.unlabelled_ = votes.labelled_counts(), self._given.unlabelled
         if self.scope == "case":
             estimate = self._estimate_cases(first)
         else:
