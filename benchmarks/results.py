@@ -56,8 +56,8 @@ def _page(rows: list[Row], compiling: dict[str, float], about: dict[str, Any], n
             "# Speed of label fusion",
             "",
             "Made by `make bench`. Each ratio compares two things measured in the same run, each at its best of "
-            "several repeats (the slow peers' of two). Times of fusion are of `fit` and `predict_proba` (or, for labels, "
-            "`predict`) together.",
+            "several repeats (the slow peers' of two). Times of fusion are of `fit` and `predict_proba` together, or "
+            "of `fit` and `predict` where labels are the result.",
             "",
             *table,
             "",

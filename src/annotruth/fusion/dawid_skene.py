@@ -9,7 +9,7 @@ import numpy as np
 from annotruth.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.fusion.base import FusionEstimator
-from annotruth.fusion.em import log_of, truth_posterior
+from annotruth.fusion.em import log_of, votes_posterior
 from annotruth.fusion.maximise import Estimate, maximise
 from annotruth.fusion.priors import ConfusionPrior, check_prior, pseudo_counts
 from annotruth.fusion.votes import Votes
@@ -37,8 +37,7 @@ class ConfusionEstimator(FusionEstimator):
         )  # fmt: skip
 
     def _posterior(self, votes: Votes, confusion: np.ndarray, prior: np.ndarray) -> np.ndarray:
-        log_prior, log_confusion = log_of(prior), log_of(confusion)
-        return truth_posterior(votes.answers, log_prior, log_confusion, n_items=votes.n_rows, gold=votes.gold)[0]
+        return votes_posterior(votes, log_of(prior), log_of(confusion))[0]
 
     def _pseudo_counts(self) -> np.ndarray | None:
         return pseudo_counts(self.confusion_prior, self.raters_, len(self.classes_))

@@ -12,8 +12,7 @@ import numpy as np
 from annotruth.answers import Answers
 from annotruth.fusion.em_kernels import PADDING, count_rows, posterior_rows
 from annotruth.fusion.threads import run_parts
-from annotruth.fusion.votes import answer_cells, first_answers
-from annotruth.validation import MISSING_LABEL
+from annotruth.fusion.votes import Votes, answer_cells, first_answers
 
 LEAST_COUNT = 1e-10
 """Expected counts never fall below this: no answer is impossible, and rows without evidence come out uniform."""
@@ -54,16 +53,21 @@ def truth_posterior(
     array([[0.015, 0.985],
            [0.5  , 0.5  ]])
     """
+    log_prior = np.atleast_2d(log_prior)
+    n_items, n_classes = len(log_prior) if n_items is None else n_items, log_prior.shape[1]
+    return votes_posterior(
+        Votes.from_answers(answers, n_items, len(log_confusion), n_classes, gold), log_prior, log_confusion
+    )
+
+
+def votes_posterior(votes: Votes, log_prior: np.ndarray, log_confusion: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Take the E-step of :func:`truth_posterior` for the rows of votes; (rows, classes) and (rows,)."""
     log_prior = np.atleast_2d(np.ascontiguousarray(log_prior, dtype=np.float64))
-    n_items = len(log_prior) if n_items is None else n_items
-    n_classes = log_prior.shape[1]
-    start, cell = first_answers(answers, n_items), answer_cells(answers, len(log_confusion), n_classes)
-    known = np.full(n_items, MISSING_LABEL, dtype=np.int16) if gold is None else gold.astype(np.int16)
-    posterior, evidence = np.empty((n_items, n_classes)), np.empty(n_items)
-    seen = by_label(log_confusion)
+    posterior, evidence = np.empty((votes.n_rows, votes.n_classes)), np.empty(votes.n_rows)
+    start, cell, gold, seen = votes.first_answer, votes.cell, votes.gold, by_label(log_confusion)
 
     def work(first: int, last: int) -> None:
-        posterior_rows(first, last, start, cell, known, log_prior, seen, posterior, evidence)
+        posterior_rows(first, last, start, cell, gold, log_prior, seen, posterior, evidence)
 
     run_parts(work, split_lanes(start, 0))
     return posterior, evidence

@@ -22,7 +22,7 @@ FEWEST_RATERS = 3
 CLEAR_MARGIN = 2.0
 """Errors of unfaithful raters cancel on average if the mean diagonal entry is this many times the runner-up."""
 
-_FEW_RATERS = 4096
+_FIRST_ANSWERS = 2**16
 
 
 def identifiability_problems(
@@ -126,22 +126,24 @@ def co_labelling_groups(item: np.ndarray, rater: np.ndarray, n_raters: int) -> n
     array([ 0,  0,  1, -1,  1])
     """
     item, rater = np.asarray(item), np.asarray(rater)
+    labelled = np.bincount(rater, minlength=n_raters) > 0
+    groups = np.full(n_raters, -1, dtype=np.int64)
+    component = _linked(item[:_FIRST_ANSWERS], rater[:_FIRST_ANSWERS], n_raters)
+    if len(np.unique(component[labelled])) > 1:  # the first answers did not link all, so look at the rest
+        component = _linked(item, rater, n_raters)
+    _, first, numbered = np.unique(component[labelled], return_index=True, return_inverse=True)
+    groups[labelled] = np.argsort(np.argsort(first))[numbered]
+    return groups
+
+
+def _linked(item: np.ndarray, rater: np.ndarray, n_raters: int) -> np.ndarray:
+    """Number the connected groups of raters, (raters,), in no particular order."""
     order = slice(None) if (item[1:] >= item[:-1]).all() else np.argsort(item, kind="stable")
     item, rater = item[order], rater[order]
     same = item[1:] == item[:-1]  # each answer's rater is linked to the one before on the same item: that is enough
     one, other = rater[1:][same], rater[:-1][same]
-    if n_raters <= _FEW_RATERS:  # a table of all pairs is small, and drops the many repeated links at once
-        linked = np.zeros((n_raters, n_raters), dtype=bool)
-        linked[one, other] = True
-        one, other = np.nonzero(linked)
     links = coo_array((np.ones(len(one), dtype=np.int8), (one, other)), (n_raters, n_raters))
-    component = connected_components(links.tocsr(), directed=False)[1]
-    labelled = np.zeros(n_raters, dtype=bool)
-    labelled[rater] = True
-    _, first, numbered = np.unique(component[labelled], return_index=True, return_inverse=True)
-    groups = np.full(n_raters, -1, dtype=np.int64)
-    groups[labelled] = np.argsort(np.argsort(first))[numbered]
-    return groups
+    return np.asarray(connected_components(links.tocsr(), directed=False)[1])
 
 
 def _too_few(count: int) -> list[str]:

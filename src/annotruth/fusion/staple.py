@@ -11,7 +11,7 @@ import numpy as np
 from annotruth.annotations import Annotations
 from annotruth.errors import InputError, shorten
 from annotruth.fusion.dawid_skene import ConfusionEstimator
-from annotruth.fusion.em import confusion_from_counts, expected_counts, log_of, truth_posterior
+from annotruth.fusion.em import confusion_from_counts, expected_counts, log_of, votes_posterior
 from annotruth.fusion.maximise import Estimate
 from annotruth.fusion.mrf import mean_field
 from annotruth.fusion.priors import ConfusionPrior
@@ -147,7 +147,7 @@ class STAPLE(ConfusionEstimator):
             source, local = self._masks.find(index)
             votes = self._masks.votes_of(source.patterns_of(local), source, len(self.classes_))
             answers, n_rows = votes.answers, votes.n_rows
-            _, evidence = truth_posterior(answers, log_prior, log_confusion, n_items=n_rows, gold=votes.gold)
+            _, evidence = votes_posterior(votes, log_prior, log_confusion)
             posterior = self._posterior(votes, estimate.confusion, estimate.prior)
             lookup = source.lookup(local)
             masks, gold = source.read(local)
