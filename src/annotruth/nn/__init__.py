@@ -8,8 +8,9 @@ from annotruth.nn.annotators import (
     identity_scores,
 )
 from annotruth.nn.backbones import AnySize, unet
-from annotruth.nn.confusion import Confusion, GlobalConfusion, IdentityConfusion, LowRankConfusion, PixelConfusion
+from annotruth.nn.confusion import Confusion, GlobalConfusion, IdentityConfusion, PixelConfusion
 from annotruth.nn.likelihood import observed_log_likelihood
+from annotruth.nn.low_rank import LowRankConfusion
 from annotruth.nn.objective import noisy_label_loss
 
 __all__ = [

@@ -16,6 +16,12 @@ def unet(in_channels: int, out_channels: int, dims: int = 2, width: int = 16, de
     ----------
     dims : 2 or 3 spatial axes
     width : channels at full resolution, doubled at each of the ``depth`` resolutions
+
+    Examples
+    --------
+    >>> import torch
+    >>> unet(in_channels=1, out_channels=4)(torch.zeros(2, 1, 13, 30)).shape
+    torch.Size([2, 4, 13, 30])
     """
     channels = [width * 2**level for level in range(depth)]
     network = UNet(
@@ -31,7 +37,15 @@ def unet(in_channels: int, out_channels: int, dims: int = 2, width: int = 16, de
 
 
 class AnySize(nn.Module):
-    """Pads images to a multiple of the network's stride and crops its output back."""
+    """Pads images to a multiple of the network's stride and crops its output back.
+
+    Examples
+    --------
+    >>> import torch
+    >>> halved = nn.Sequential(nn.AvgPool2d(2), nn.Upsample(scale_factor=2))
+    >>> AnySize(halved, stride=2)(torch.zeros(1, 1, 5, 7)).shape
+    torch.Size([1, 1, 5, 7])
+    """
 
     def __init__(self, network: nn.Module, stride: int) -> None:
         super().__init__()
@@ -47,8 +61,3 @@ class AnySize(nn.Module):
         padding = [amount for length in reversed(missing) for amount in (0, length)]
         output = self.network(F.pad(images, padding))
         return output[(..., *[slice(length) for length in size])]
-
-
-def convolution(dims: int) -> type[nn.Conv2d] | type[nn.Conv3d]:
-    """The convolution for images of 2 or 3 axes."""
-    return nn.Conv2d if dims == 2 else nn.Conv3d

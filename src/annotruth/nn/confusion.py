@@ -1,8 +1,7 @@
-"""Confusion matrices as a network gives them: identity, one per rater, one per pixel, or of low rank.
+"""Confusion matrices as a network gives them: identity, one per rater, or one per pixel.
 
-Each kind answers the same four questions, so that an objective need not know which it has:
-how likely are the labels, how right is the rater for each true class, what is the average matrix over an item, and what
-are the matrices themselves.
+Each kind answers the same questions, so that an objective need not know which it has: how likely are the labels and how
+right the raters, what is the average matrix over an item, and what are the matrices themselves.
 """
 
 from __future__ import annotations
@@ -11,26 +10,39 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
+from annotruth.nn.blocks import in_blocks, one_pixel_axis, pixel_blocks
 from annotruth.nn.likelihood import observed_log_likelihood
+from annotruth.nn.rows import row_probabilities
 from annotruth.validation import MISSING_PIXEL
 
 
 class Confusion(ABC):
-    """Confusion matrices [true, observed] of every rater for a batch of items."""
+    """Confusion matrices [true, observed] of every rater for a batch of items.
 
-    @abstractmethod
-    def likelihood(self, log_truth: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """Log-likelihood (batch, raters, *spatial) of labels, 0 where missing, and the matrices' diagonals.
+    A kind of its own gives ``dense``, ``_explain`` and ``_summed_rows``; the latter two see one axis of pixels.
+    """
 
-        The diagonals broadcast to (batch, raters, classes, *spatial).
+    def likelihood(self, log_truth: Tensor, labels: Tensor, row_weight: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """How likely the labels are, and how right the raters.
+
+        Parameters
+        ----------
+        log_truth : (batch, classes, *spatial) log-probabilities of the true class
+        labels : (batch, raters, *spatial) integers, 255 = not labelled
+        row_weight : (batch, classes, *spatial), how much each diagonal entry counts in the trace; all of them fully if
+            not given. Taken as a constant: no gradient flows into it
+
+        Returns
+        -------
+        log_likelihood : (batch, raters, *spatial), 0 where not labelled
+        trace : (batch, raters, *spatial), Σ_i row_weight_i · A[i, i]
         """
-
-    @abstractmethod
-    def dense(self) -> Tensor:
-        """The matrices, broadcastable to (batch, raters, classes, classes, *spatial)."""
+        if row_weight is None:
+            row_weight = log_truth.new_ones(()).expand(log_truth.shape)
+        log_likelihood, trace = self._explain(*(one_pixel_axis(part, 2) for part in (log_truth, labels, row_weight)))
+        return log_likelihood.view(labels.shape), trace.view(labels.shape)
 
     def mean_rows(self, truth: Tensor) -> tuple[Tensor, Tensor]:
         """Truth-weighted sums of rows over an item, and their weights: numerator and denominator of the mean matrix.
@@ -45,106 +57,122 @@ class Confusion(ABC):
         -------
         rows : (batch, raters, classes, classes);  weights : (batch, 1, classes, 1)
         """
-        weight = truth[:, None, :, None]
-        axes = tuple(range(4, weight.ndim))
-        rows = (weight * self.dense()).sum(dim=axes) if axes else weight * self.dense()
-        return rows, weight.sum(dim=axes) if axes else weight
+        truth = one_pixel_axis(truth, 2)
+        return self._summed_rows(truth), truth.sum(dim=2)[:, None, :, None]
+
+    @abstractmethod
+    def dense(self) -> Tensor:
+        """The matrices: (batch, raters, classes, classes, *spatial).
+
+        Without the spatial axes where all pixels share one matrix, and with a batch of 1 where all items do.
+        """
+
+    @abstractmethod
+    def _explain(self, log_truth: Tensor, labels: Tensor, row_weight: Tensor) -> tuple[Tensor, Tensor]:
+        """As :meth:`likelihood`."""
+
+    @abstractmethod
+    def _summed_rows(self, truth: Tensor) -> Tensor:
+        """The first part of :meth:`mean_rows`."""
 
 
 @dataclass
 class IdentityConfusion(Confusion):
-    """Everybody is taken at their word."""
+    """Everybody is taken at their word.
+
+    Examples
+    --------
+    >>> log_truth = torch.tensor([[0.9, 0.1]]).log()
+    >>> log_likelihood, trace = IdentityConfusion(raters=2, classes=2).likelihood(log_truth, torch.tensor([[0, 255]]))
+    >>> log_likelihood.exp(), trace
+    (tensor([[0.9000, 1.0000]]), tensor([[2., 2.]]))
+    """
 
     raters: int
     classes: int
-
-    def likelihood(self, log_truth: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        given = labels != MISSING_PIXEL
-        return log_truth.gather(1, labels.long() * given) * given, torch.ones_like(log_truth[:, None])
+    device: torch.device | str | None = None
 
     def dense(self) -> Tensor:
-        return torch.eye(self.classes).expand(1, self.raters, -1, -1)
+        return torch.eye(self.classes, device=self.device).expand(1, self.raters, -1, -1)
+
+    def _explain(self, log_truth: Tensor, labels: Tensor, row_weight: Tensor) -> tuple[Tensor, Tensor]:
+        observed = labels.clamp(max=self.classes - 1).long()
+        log_likelihood = log_truth.gather(1, observed).masked_fill(labels == MISSING_PIXEL, 0)
+        return log_likelihood, row_weight.sum(dim=1, keepdim=True).repeat(1, self.raters, 1)
+
+    def _summed_rows(self, truth: Tensor) -> Tensor:
+        return torch.diag_embed(truth.sum(dim=2))[:, None].expand(-1, self.raters, -1, -1)
 
 
 @dataclass
 class GlobalConfusion(Confusion):
-    """One matrix per rater, the same everywhere.
+    """One matrix per rater, the same everywhere. A label that all rows call impossible has log-likelihood -inf.
 
-    ``matrices`` is (raters, classes, classes), or (batch, raters, classes, classes) where each item has its own.
+    Attributes
+    ----------
+    matrices : (raters, classes, classes), or (batch, raters, classes, classes) where each item has its own
+    log_matrices : their logarithms, if known better than from entries that may be too small to store
+
+    Examples
+    --------
+    >>> log_truth = torch.tensor([[0.5, 0.5]]).log()
+    >>> confusion = GlobalConfusion(torch.tensor([[[0.8, 0.2], [0.4, 0.6]]]))
+    >>> log_likelihood, trace = confusion.likelihood(log_truth, torch.tensor([[1]]))
+    >>> log_likelihood.exp(), trace
+    (tensor([[0.4000]]), tensor([[1.4000]]))
     """
 
     matrices: Tensor
-
-    def likelihood(self, log_truth: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        matrices = self.matrices if self.matrices.ndim == 4 else self.matrices[None]
-        # Entries of A are positive and p sums to 1, so the product cannot underflow: no clipping is needed.
-        observed = torch.einsum("bis,brij->brjs", log_truth.flatten(2).exp(), matrices.expand(len(labels), -1, -1, -1))
-        given = labels != MISSING_PIXEL
-        picked = observed.gather(2, (labels.long() * given).flatten(2).unsqueeze(2)).squeeze(2)
-        log_likelihood = picked.log().view(labels.shape) * given
-        diagonal = matrices.diagonal(dim1=2, dim2=3)
-        return log_likelihood, diagonal.reshape(*diagonal.shape, *[1] * (labels.ndim - 2))
+    log_matrices: Tensor | None = None
 
     def dense(self) -> Tensor:
         return self.matrices if self.matrices.ndim == 4 else self.matrices[None]
 
-    def mean_rows(self, truth: Tensor) -> tuple[Tensor, Tensor]:
-        weight = truth.flatten(2).sum(dim=2)[:, None, :, None]
-        return weight * self.dense(), weight
+    def _explain(self, log_truth: Tensor, labels: Tensor, row_weight: Tensor) -> tuple[Tensor, Tensor]:
+        matrices = self.dense().expand(len(labels), -1, -1, -1)
+        logs = _log(matrices) if self.log_matrices is None else self.log_matrices.expand(matrices.shape)
+        diagonal = matrices.diagonal(dim1=2, dim2=3)
+
+        def explain(log_truth: Tensor, labels: Tensor, row_weight: Tensor) -> tuple[Tensor, Tensor]:
+            observed = labels.clamp(max=matrices.shape[3] - 1).long()
+            columns = logs.gather(3, observed.unsqueeze(2).expand(-1, -1, matrices.shape[2], -1))
+            log_likelihood = (log_truth.unsqueeze(1) + columns).logsumexp(dim=2)
+            trace = torch.einsum("bri,bis->brs", diagonal, row_weight)
+            return log_likelihood.masked_fill(labels == MISSING_PIXEL, 0), trace
+
+        return in_blocks(explain, log_truth, labels, row_weight, per_pixel=diagonal.numel())
+
+    def _summed_rows(self, truth: Tensor) -> Tensor:
+        return truth.sum(dim=2)[:, None, :, None] * self.dense()
 
 
 @dataclass
 class PixelConfusion(Confusion):
-    """One matrix per pixel: the row-normalised softplus of scores (batch, raters, classes, classes, *spatial)."""
+    """One matrix per pixel: the row-normalised softplus of scores (batch, raters, classes, classes, *spatial).
+
+    Examples
+    --------
+    >>> PixelConfusion(torch.zeros(1, 1, 2, 2, 3)).dense()[0, 0, :, :, 0]
+    tensor([[0.5000, 0.5000],
+            [0.5000, 0.5000]])
+    """
 
     scores: Tensor
 
-    def likelihood(self, log_truth: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        return observed_log_likelihood(log_truth, self.scores, labels)
-
     def dense(self) -> Tensor:
-        weights = F.softplus(self.scores)
-        return weights / weights.sum(dim=3, keepdim=True)
+        return row_probabilities(self.scores, dim=3)
+
+    def _explain(self, log_truth: Tensor, labels: Tensor, row_weight: Tensor) -> tuple[Tensor, Tensor]:
+        return observed_log_likelihood(log_truth, one_pixel_axis(self.scores, 4), labels, row_weight)
+
+    def _summed_rows(self, truth: Tensor) -> Tensor:
+        rows = truth.new_zeros(self.scores.shape[:4])
+        for weight, scores in pixel_blocks(truth, one_pixel_axis(self.scores, 4), per_pixel=rows.numel()):
+            rows = rows + torch.einsum("bis,brijs->brij", weight, row_probabilities(scores, dim=3))
+        return rows
 
 
-@dataclass
-class LowRankConfusion(Confusion):
-    """One matrix per pixel, A = rownorm(left · rightᵀ + identity · 1), never formed: two thin products instead.
-
-    Attributes
-    ----------
-    left, right : (batch, raters, classes, rank, *spatial), non-negative
-    identity : (batch, raters, *spatial), positive
-    """
-
-    left: Tensor
-    right: Tensor
-    identity: Tensor
-
-    def likelihood(self, log_truth: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        row_sum = self._row_sum()
-        share = log_truth.exp()[:, None] / row_sum  # p_i / rowsum_i
-        given = labels != MISSING_PIXEL
-        observed = (labels.long() * given).unsqueeze(2)
-        through = (share.unsqueeze(3) * self.left).sum(dim=2)  # what reaches each of the few middle nodes
-        index = observed.unsqueeze(3).expand(-1, -1, 1, self.right.shape[3], *labels.shape[2:])
-        spread = (through * self.right.gather(2, index).squeeze(2)).sum(dim=2)
-        stayed = share.gather(2, observed).squeeze(2) * self.identity
-        diagonal = ((self.left * self.right).sum(dim=3) + self.identity.unsqueeze(2)) / row_sum
-        return (spread + stayed).log() * given, diagonal
-
-    def dense(self) -> Tensor:
-        classes = self.left.shape[2]
-        product = torch.einsum("brik...,brjk...->brij...", self.left, self.right)
-        eye = torch.eye(classes, device=product.device, dtype=product.dtype)
-        eye = eye.view(classes, classes, *[1] * (product.ndim - 4))
-        return (product + self.identity[:, :, None, None] * eye) / self._row_sum().unsqueeze(3)
-
-    def mean_rows(self, truth: Tensor) -> tuple[Tensor, Tensor]:
-        share = (truth[:, None] / self._row_sum()).flatten(3)
-        rows = torch.einsum("bris,briks,brjks->brij", share, self.left.flatten(4), self.right.flatten(4))
-        stayed = (share * self.identity.flatten(2).unsqueeze(2)).sum(dim=3)
-        return rows + torch.diag_embed(stayed), truth.flatten(2).sum(dim=2)[:, None, :, None]
-
-    def _row_sum(self) -> Tensor:
-        return (self.left * self.right.sum(dim=2, keepdim=True)).sum(dim=3) + self.identity.unsqueeze(2)
+def _log(matrices: Tensor) -> Tensor:
+    """Logarithms of probabilities. An entry of 0 gives -inf, and no gradient rather than an infinite one."""
+    impossible = matrices == 0
+    return matrices.masked_fill(impossible, 1).log().masked_fill(impossible, -torch.inf)

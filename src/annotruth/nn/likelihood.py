@@ -1,8 +1,8 @@
 """How likely is what an annotator said? Gather-based, in the log domain, with hand-written gradients.
 
-For truth probabilities p, non-negative weights W and a row-normalised confusion matrix A[i, j] = W[i, j] / Σ_k W[i, k],
-an annotator who said j is explained with probability Σ_i p_i · A[i, j]. That needs only the observed column of W and
-its row sums, so A is never formed: time and memory stay far below one matrix product per pixel.
+For truth probabilities p, positive weights W and a row-normalised confusion matrix A[i, j] = W[i, j] / Σ_k W[i, k], an
+annotator who said j is explained with probability Σ_i p_i · A[i, j]. That needs only the observed column of W and its
+row sums, so A is never formed: time and memory stay far below one matrix product per pixel.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from annotruth.nn.blocks import blocks, one_pixel_axis
+from annotruth.nn.rows import in_range
 from annotruth.validation import MISSING_PIXEL
 
-# Below this, softplus(x) and its slope equal exp(x) to float precision, so that log softplus(x) = x exactly enough.
-_EXPONENTIAL_BELOW = -15.0
 
-
-def observed_log_likelihood(log_truth: Tensor, scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Log-probability of every annotator's labels, and the diagonals of their confusion matrices.
+def observed_log_likelihood(
+    log_truth: Tensor, scores: Tensor, labels: Tensor, row_weight: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """Log-probability of every annotator's labels, and the traces of their confusion matrices.
 
     The confusion matrices are ``softplus(scores)``, row-normalised. Works for pixels (any number of spatial axes) and,
     with no spatial axis, for whole images.
@@ -30,90 +31,121 @@ def observed_log_likelihood(log_truth: Tensor, scores: Tensor, labels: Tensor) -
     ----------
     log_truth : (batch, classes, *spatial) log-probabilities of the true class
     scores : (batch, raters, classes, classes, *spatial), [true, observed]
-    labels : (batch, raters, *spatial) uint8, observed classes, 255 = not labelled
+    labels : (batch, raters, *spatial) integers, observed classes, 255 = not labelled
+    row_weight : (batch, classes, *spatial), how much each diagonal entry counts in the trace; all of them fully if not
+        given. Taken as a constant: no gradient flows into it
 
     Returns
     -------
     log_likelihood : (batch, raters, *spatial), 0 where not labelled
-    diagonal : (batch, raters, classes, *spatial), the probability of being right given each true class
+    trace : (batch, raters, *spatial), Σ_i row_weight_i · A[i, i]
 
     Examples
     --------
     >>> log_truth = torch.tensor([[0.9, 0.1]]).log()
     >>> always_right = torch.tensor([[[[30.0, -30.0], [-30.0, 30.0]]]])
-    >>> log_likelihood, _ = observed_log_likelihood(log_truth, always_right, torch.tensor([[0]], dtype=torch.uint8))
-    >>> round(log_likelihood.exp().item(), 4)
-    0.9
+    >>> log_likelihood, trace = observed_log_likelihood(log_truth, always_right, torch.tensor([[0]]))
+    >>> round(log_likelihood.exp().item(), 4), round(trace.item(), 4)
+    (0.9, 2.0)
     """
-    return _ObservedLogLikelihood.apply(log_truth, scores, labels)
+    if row_weight is None:
+        row_weight = log_truth.new_ones(()).expand(log_truth.shape)
+    log_likelihood, trace = _ObservedLogLikelihood.apply(
+        one_pixel_axis(log_truth, 2),
+        # Networks that run in half precision: the logarithms need more.
+        one_pixel_axis(scores, 4).to(log_truth.dtype),
+        one_pixel_axis(labels, 2),
+        one_pixel_axis(row_weight, 2),
+    )
+    return log_likelihood.view(labels.shape), trace.view(labels.shape)
 
 
 class _ObservedLogLikelihood(torch.autograd.Function):
-    """Rater by rater, keeping only the inputs for the backward pass: peak memory is about one copy of the scores."""
+    """Block by block, so that what is computed in between stays in the processor's cache and takes no memory.
+
+    All tensors have one axis of pixels, the last. Kept for the backward pass are the inputs and the row sums.
+    """
 
     @staticmethod
-    def forward(ctx: Any, log_truth: Tensor, scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        log_likelihood = log_truth.new_empty(labels.shape)
-        diagonal = torch.empty_like(scores[:, :, :, 0])
-        for rater in range(labels.shape[1]):
-            weights = F.softplus(scores[:, rater])
-            row_sum = weights.sum(dim=2)
-            diagonal[:, rater] = weights.diagonal(dim1=1, dim2=2).movedim(-1, 1) / row_sum
-            observed, given = _observed(labels[:, rater])
-            column = _column(scores[:, rater], observed)
-            joint = log_truth + _log_softplus(column) - row_sum.log()
-            log_likelihood[:, rater] = joint.logsumexp(dim=1) * given
-        ctx.save_for_backward(log_truth, scores, labels, log_likelihood)
-        return log_likelihood, diagonal
+    def forward(
+        ctx: Any, log_truth: Tensor, scores: Tensor, labels: Tensor, row_weight: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        log_likelihood, trace = log_truth.new_empty(labels.shape), log_truth.new_empty(labels.shape)
+        row_sum = scores.new_empty(scores[:, :, :, 0].shape)
+        for items, pixels in blocks(scores):
+            rows, below = in_range(scores[items, ..., pixels], dim=3)
+            weights = F.softplus(rows)
+            sums = torch.sum(weights, dim=3, out=row_sum[items, ..., pixels])
+            diagonal = _diagonal(weights).div(sums).mul_(row_weight[items, None, :, pixels])
+            trace[items, :, pixels] = diagonal.sum(dim=2)
+            given = labels[items, :, pixels]
+            index = _column_index(given, scores.shape[2])
+            probability = weights.gather(3, index).squeeze(3).div_(sums)
+            joint, scale = _joint(log_truth[items, None, :, pixels], probability, below, index)
+            explained = joint.sum(dim=2).log_().add_(scale)
+            log_likelihood[items, :, pixels] = explained.masked_fill_(given == MISSING_PIXEL, 0)
+        ctx.save_for_backward(log_truth, scores, labels, row_weight, log_likelihood, row_sum)
+        ctx.set_materialize_grads(False)
+        return log_likelihood, trace
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None]:
-        log_truth, scores, labels, log_likelihood = ctx.saved_tensors
-        grad_likelihood, grad_diagonal = gradients
-        grad_truth = torch.zeros_like(log_truth)
-        grad_scores = torch.empty_like(scores)
-        for rater in range(labels.shape[1]):
-            weights = F.softplus(scores[:, rater])
-            row_sum = weights.sum(dim=2)
-            diagonal = weights.diagonal(dim1=1, dim2=2).movedim(-1, 1)
-            observed, given = _observed(labels[:, rater])
-            column = _column(scores[:, rater], observed)
-            # How far each true class is responsible for the observed label: p(y = i | label).
-            joint = log_truth + _log_softplus(column) - row_sum.log()
-            responsibility = (joint - log_likelihood[:, rater].unsqueeze(1)).exp()
-            responsibility = responsibility * (grad_likelihood[:, rater] * given).unsqueeze(1)
-            grad_truth += responsibility
-            # d/dW[i, k] of the row-normalised entries: the same -1/rowsum part for every k of a row …
-            of_diagonal = grad_diagonal[:, rater] / row_sum
-            common = -responsibility / row_sum - of_diagonal * diagonal / row_sum
-            gradient = torch.sigmoid(scores[:, rater]) * common.unsqueeze(2)
-            # … plus what only the diagonal and only the observed column receive.
-            slope = torch.sigmoid(scores[:, rater].diagonal(dim1=1, dim2=2).movedim(-1, 1))
-            gradient.diagonal(dim1=1, dim2=2).add_((of_diagonal * slope).movedim(1, -1))
-            index = observed[:, None, None].expand(-1, scores.shape[2], 1, *observed.shape[1:])
-            gradient.scatter_add_(2, index, (responsibility * _slope_of_log_softplus(column)).unsqueeze(2))
-            grad_scores[:, rater] = gradient
-        return grad_truth, grad_scores, None
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor, Tensor, None, None]:
+        log_truth, scores, labels, row_weight, log_likelihood, row_sum = ctx.saved_tensors
+        of_likelihood, of_trace = gradients
+        grad_truth = log_truth.new_zeros(log_truth.shape)
+        grad_scores = scores.new_empty(scores.shape)
+        for items, pixels in blocks(scores):
+            rows, below = in_range(scores[items, ..., pixels], dim=3)
+            sums = row_sum[items, ..., pixels]
+            # The slope of softplus is the sigmoid. All entries of a row share the gradient of that row's sum …
+            gradient = torch.sigmoid(rows, out=grad_scores[items, ..., pixels])
+            of_sum = torch.zeros_like(sums)
+            on_diagonal = on_column = None
+            if of_trace is not None:
+                on_diagonal = of_trace[items, :, pixels].unsqueeze(2) * row_weight[items, None, :, pixels]
+                of_sum.addcmul_(on_diagonal, F.softplus(_diagonal(rows)).div_(sums))
+                on_diagonal.div_(sums).mul_(_diagonal(gradient))
+            if of_likelihood is not None:
+                given = labels[items, :, pixels]
+                index = _column_index(given, scores.shape[2])
+                column = rows.gather(3, index).squeeze(3)
+                weight = F.softplus(column)
+                joint, scale = _joint(log_truth[items, None, :, pixels], weight / sums, below, index)
+                # How far each true class is responsible for the observed label, p(y = i | label), times its gradient.
+                per_label = of_likelihood[items, :, pixels] * (scale - log_likelihood[items, :, pixels]).exp_()
+                share = joint.mul_(per_label.masked_fill_(given == MISSING_PIXEL, 0).unsqueeze(2))
+                torch.sum(share, dim=1, out=grad_truth[items, :, pixels])
+                of_sum.add_(share)
+                on_column = share.mul_(column.sigmoid_().div_(weight))
+            gradient.mul_(of_sum.div_(sums).neg_().unsqueeze(3))
+            # … and the diagonal and the observed column each have one of their own.
+            if on_diagonal is not None:
+                _diagonal(gradient).add_(on_diagonal)
+            if on_column is not None:
+                gradient.scatter_add_(3, index, on_column.unsqueeze(3))
+        return grad_truth, grad_scores, None, None
 
 
-def _observed(labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Labels as indices (0 where missing), and where they were given."""
-    given = labels != MISSING_PIXEL
-    return labels.long() * given, given
+def _joint(log_truth: Tensor, probability: Tensor, below: Tensor | None, index: Tensor) -> tuple[Tensor, Tensor]:
+    """p_i · A[i, observed] for every true class i, divided by exp(scale) so that their sum does not underflow.
+
+    ``probability`` is A[i, observed] as far as it is in range, and overwritten.
+    """
+    if below is None:
+        # Some p_i is at least 1 / classes, and A[i, observed] is not tiny: the sum needs no help.
+        return probability.mul_(log_truth.exp()), log_truth.new_zeros(())
+    exponent = below.gather(3, index).squeeze(3) + log_truth
+    scale = exponent.amax(dim=2)
+    return probability.mul_(exponent.sub_(scale.unsqueeze(2)).exp_()), scale
 
 
-def _column(scores: Tensor, observed: Tensor) -> Tensor:
-    """Pick [:, i, observed] for every true class i: (batch, classes, *spatial)."""
-    index = observed[:, None, None].expand(-1, scores.shape[1], 1, *observed.shape[1:])
-    return scores.gather(2, index).squeeze(2)
+def _column_index(labels: Tensor, classes: int) -> Tensor:
+    """Where the observed column stands, to gather along the fourth axis of the scores; any column where missing."""
+    observed = labels.clamp(max=classes - 1).long()
+    return observed[:, :, None, None].expand(-1, -1, classes, 1, -1)
 
 
-def _log_softplus(scores: Tensor) -> Tensor:
-    exponential = scores < _EXPONENTIAL_BELOW
-    return torch.where(exponential, scores, F.softplus(scores.clamp_min(_EXPONENTIAL_BELOW)).log())
-
-
-def _slope_of_log_softplus(scores: Tensor) -> Tensor:
-    above = scores.clamp_min(_EXPONENTIAL_BELOW)
-    return torch.sigmoid(above) / F.softplus(above)
+def _diagonal(matrices: Tensor) -> Tensor:
+    """The diagonals (batch, raters, classes, pixels) of matrices (batch, raters, classes, classes, pixels), a view."""
+    return matrices.diagonal(dim1=2, dim2=3).movedim(-1, 2)

@@ -33,14 +33,39 @@ def noisy_label_loss(
     likelihood : scalar, its likelihood part: the negative log-likelihood per label given
 
     Both are averages over the labels given (over raters, items and pixels).
+
+    Examples
+    --------
+    A plain PyTorch loop: a network for the truth, a model of the raters, and this loss between them.
+
+    >>> import torch
+    >>> from annotruth.nn import PixelAnnotators, noisy_label_loss, unet
+    >>> images = torch.rand(2, 1, 16, 16)
+    >>> labels = (images > torch.tensor([0.4, 0.5, 0.6]).view(3, 1, 1)).to(torch.uint8)  # three raters
+    >>> network, raters = unet(1, out_channels=2), PixelAnnotators(1, raters=3, classes=2)
+    >>> optimiser = torch.optim.Adam([*network.parameters(), *raters.parameters()], lr=0.01)
+    >>> for step in range(3):
+    ...     log_truth = network(images).log_softmax(dim=1)
+    ...     loss, likelihood = noisy_label_loss(log_truth, raters(images), labels, trace_weight=0.01)
+    ...     optimiser.zero_grad()
+    ...     loss.backward()
+    ...     optimiser.step()
+
+    Any network from images to class scores will do, such as one of MONAI's.
+
+    >>> from monai.networks.nets import SegResNet
+    >>> from annotruth.nn import AnySize, GlobalAnnotators
+    >>> network = AnySize(SegResNet(spatial_dims=2, init_filters=8, out_channels=2), stride=8)
+    >>> raters = GlobalAnnotators(raters=3, classes=2)
+    >>> loss, _ = noisy_label_loss(network(images).log_softmax(dim=1), raters(images), labels)
+    >>> loss.backward()
     """
     one_of(trace, ("posterior", "plain"), "trace")
     given = labels != MISSING_PIXEL
     count = given.sum().clamp_min(1)
-    log_likelihood, diagonal = confusion.likelihood(log_truth, labels)
+    row_weight = log_truth.detach().exp() if trace == "posterior" else None
+    log_likelihood, traces = confusion.likelihood(log_truth, labels, row_weight)
     negative = -log_likelihood.sum() / count
     if trace_weight == 0:
         return negative, negative
-    weight = log_truth.detach().exp()[:, None] if trace == "posterior" else 1.0
-    reliability = ((weight * diagonal).sum(dim=2) * given).sum() / count
-    return negative + trace_weight * reliability, negative
+    return negative + trace_weight * (traces * given).sum() / count, negative
