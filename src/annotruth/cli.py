@@ -15,8 +15,9 @@ from rich.table import Table
 from annotruth.errors import AnnotruthError, InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from annotruth.io import Problem
-    from annotruth.training import Segmenter
 
 app = typer.Typer(
     name="annotruth",
@@ -97,6 +98,51 @@ def check(
         raise typer.Exit(2)
 
 
+@app.command(epilog="Example:  annotruth fuse cases/ --method staple -o fused/")
+def fuse(
+    cases: Annotated[Path, typer.Argument(help="A case folder, or a label table.")],
+    output: Output,
+    method: Annotated[str, typer.Option(help="majority, mean, staple, spatial-staple or dawid-skene.")] = "staple",
+    scope: Annotated[str, typer.Option(help="Raters' errors over the whole dataset, or in each case.")] = "dataset",
+    gold: Annotated[
+        Optional[Path], typer.Option(help="Known truth: a folder of masks; for a label table, a table item, truth.")
+    ] = None,
+    option: Annotated[Optional[list[str]], typer.Option(help="An option of the method, as max_iter=50.")] = None,
+    jobs: Annotated[int, typer.Option(help="Processes that share the cases of a folder.")] = 1,
+    dask: Annotated[
+        Optional[str], typer.Option(metavar="ADDRESS", help="Dask scheduler whose workers share them instead.")
+    ] = None,
+    overwrite: Overwrite = False,
+    quiet: Quiet = False,
+) -> None:
+    """Fuse the raters' labels into one truth with probabilities, and measure every rater. Needs no images.
+
+    A bad case is set aside and named at the end; the others are fused, and the exit code is 1.
+    """
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from annotruth.fusion.folder import fuse as fuse_all
+
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=quiet) as bar:
+        task = bar.add_task("Reading", total=None)
+        fusion = fuse_all(
+            cases, output, method, scope=scope, options=dict(_option(text) for text in option or []), gold=gold,
+            jobs=jobs, scheduler=dask, overwrite=overwrite,
+            progress=lambda stage, done, total: bar.update(task, description=stage, completed=done, total=total),
+        )  # fmt: skip
+    fused = fusion.fused
+    low, high = fused.skill_interval()
+    _print_raters(zip(fused.raters_, fused.skill_, low, high))
+    for warning in fusion.warnings:
+        _say("bold yellow", "warning", str(warning))
+    screen.print(f"Truth, raters.csv and fusion.json: {output}.")
+    for lost in fusion.set_aside:
+        _say("bold red", "set aside", lost.reason)
+    if fusion.set_aside:
+        raise typer.Exit(1)
+
+
 @app.command(epilog="Example:  annotruth simulate digits/ -o cases/ --raters good,over,under,wrong,blank --keep 1")
 def simulate(
     source: Annotated[Path, typer.Argument(help="A folder with images/ and truth/.")],
@@ -174,7 +220,7 @@ def train(
         }  # fmt: skip
         run = start_run(output, cases, params, overwrite)
     model = train_run(run, annotations, resume=resume, progress=not quiet)
-    _print_raters(model)
+    _print_raters((each.name, each.skill, *each.interval) for each in model.annotators_.values())
     screen.print(
         f"Model: {run.model}. `annotruth report {output}` shows it, `annotruth predict {output} IMAGES` uses it."
     )
@@ -232,12 +278,14 @@ def _alike(problems: list[Problem]) -> list[list[Problem]]:
     return list(groups.values())
 
 
-def _print_raters(model: Segmenter) -> None:
+def _print_raters(rows: Iterable[tuple[str, float, float, float]], most: int = 20) -> None:
     table = Table("rater", "skill", "95 % interval", title="Raters, most skilful first")
-    for annotator in sorted(model.annotators_.values(), key=lambda each: -each.skill):
-        low, high = annotator.interval
-        table.add_row(_plain(annotator.name), f"{annotator.skill:.3f}", f"{low:.3f} – {high:.3f}")
+    ranked = sorted(rows, key=lambda row: -row[1])
+    for name, skill, low, high in ranked[:most]:
+        table.add_row(_plain(name), f"{skill:.3f}", f"{low:.3f} – {high:.3f}")
     screen.print(table)
+    if len(ranked) > most:
+        screen.print(f"… and {len(ranked) - most} more.")
 
 
 def _option(text: str) -> tuple[str, Any]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +14,13 @@ from annotruth.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.fusion.base import FusionEstimator
 from annotruth.fusion.collected import count_case
+from annotruth.fusion.em import confusion_from_counts
 from annotruth.fusion.estimates import best_classes
 from annotruth.fusion.maximise import Estimate
 from annotruth.fusion.patterns import Patterns
+from annotruth.fusion.results import LABELS, PROBABILITIES
 from annotruth.fusion.spatial import SpatialSTAPLE
 from annotruth.io import write_mask, write_probabilities
-
-LABELS, PROBABILITIES = "labels", "probabilities"
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,32 @@ class SetAside:
 
     case: str | None
     reason: str
+
+
+LocalTally = tuple[np.ndarray, bool]
+"""Expected counts (raters, classes, classes) under a case's local truth, and whether its iterations settled."""
+
+
+class FirstStage(SpatialSTAPLE):
+    """Spatial STAPLE that estimates the raters as a whole, and leaves the cases' local estimates to others.
+
+    Attributes
+    ----------
+    second_stage : makes these, starting from the estimate of the whole
+    """
+
+    second_stage: Callable[[Estimate], Iterable[LocalTally]]
+
+    def _refine(self, items: Sequence[int], estimate: Estimate) -> Estimate:
+        counts, settled = np.zeros_like(estimate.counts), True
+        for found, done in self.second_stage(estimate):
+            counts += found
+            settled &= done
+        confusion = confusion_from_counts(counts, self._pseudo_counts())
+        return replace(estimate, confusion=confusion, counts=counts, converged=settled)
+
+
+FirstStage.__name__ = SpatialSTAPLE.__name__  # warnings name it as the user does
 
 
 @dataclass(frozen=True)
@@ -58,15 +84,16 @@ class CaseWork:
         fused._keep(fused._estimate_cases(first=0))
         return patterns, fused._cases[0], self._write(fused, case)
 
-    def finish(self, whole: Estimate, case: Annotations) -> tuple[Estimate, list[Path]]:
-        """Write the case's truth, given what all cases taught; give what its local estimate adds, and the files."""
+    def finish(self, whole: Estimate, case: Annotations) -> tuple[LocalTally | None, list[Path]]:
+        """Write the case's truth, given what all cases taught; give what local estimates found, and the files."""
         case = self._read(case)
-        fused, own = clone(self.estimator), whole
+        fused, tally = clone(self.estimator), None
         fused._take_in(case, self.gold)
         fused._keep(whole)
         if isinstance(fused, SpatialSTAPLE):
-            own = fused._refine([0], whole)
-        return own, self._write(fused, case)
+            local = fused._refine([0], whole)
+            tally = local.counts, local.converged
+        return tally, self._write(fused, case)
 
     def _read(self, case: Annotations) -> Annotations:
         """Hold the case's masks in memory: they are counted and looked up without being read again."""

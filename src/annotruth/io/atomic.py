@@ -54,6 +54,21 @@ def fresh_folder(path: str | Path, overwrite: bool = False) -> Path:
     'out'
     """
     path = Path(path)
+    refuse_used_folder(path, overwrite)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: the folder cannot be made: {error.strerror or error}.") from error
+    return path
+
+
+def refuse_used_folder(path: Path, overwrite: bool = False) -> None:
+    """Refuse what :func:`fresh_folder` would, without making anything yet.
+
+    Examples
+    --------
+    >>> refuse_used_folder(Path("no such folder"))
+    """
     if path.exists() and not path.is_dir():
         raise InputError(f"{path} is a file, not a folder; choose another output folder.")
     if path.is_dir() and not overwrite:
@@ -62,8 +77,3 @@ def fresh_folder(path: str | Path, overwrite: bool = False) -> Path:
             raise InputError(
                 f"{path} already holds files ({shorten(held, 3)}); choose another folder or pass --overwrite."
             )
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"{path}: the folder cannot be made: {error.strerror or error}.") from error
-    return path

@@ -1,0 +1,128 @@
+"""What a fusion leaves beside the labels: ``raters.csv`` for people, ``fusion.json`` for programs."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from annotruth.fusion.base import FusionEstimator
+from annotruth.io import atomic
+from annotruth.io.formats import case_of
+
+JSON, LABELS, PROBABILITIES = "fusion.json", "labels", "probabilities"
+
+
+def begin_output(output: Path, cases: Sequence[str]) -> list[Path]:
+    """Note in ``fusion.json`` that a fusion of these cases is under way; give the files an earlier one left.
+
+    Until it is finished, the files of both stand side by side: each is replaced when the new one is there.
+    """
+    try:
+        names = set(json.loads((output / JSON).read_text(encoding="utf-8"))["cases"])
+    except (OSError, ValueError, KeyError, TypeError):  # there was none, or it was of a label table
+        names = set()
+    homes = [output / LABELS, output / PROBABILITIES]
+    earlier = [path for home in homes if home.is_dir() for path in home.iterdir() if case_of(path) in names]
+    write_json(output / JSON, {"finished": False, "cases": sorted({*names, *cases})})
+    return earlier
+
+
+def tidy_output(output: Path, earlier: Sequence[Path], written: Sequence[Path]) -> None:
+    """Remove what an earlier fusion left of other cases, and what killed workers left half-written."""
+    halves = [path for home in (LABELS, PROBABILITIES) for path in (output / home).glob(".annotruth-*")]
+    for path in {*earlier, *halves} - set(written):
+        path.unlink(missing_ok=True)
+
+
+def write_raters(path: Path, fused: FusionEstimator, labelled: Mapping[str, np.ndarray]) -> Path:
+    """Write one row per rater: skill, recall of each class with 95 % bounds, how much was labelled, the whole matrix.
+
+    Parameters
+    ----------
+    labelled : (raters,) counts by the name of their column
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from annotruth import Annotations, MajorityVote
+    >>> fused = MajorityVote().fit(Annotations.from_answers(np.array([[0, 0, 1], [1, 1, 1]])))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = write_raters(Path(folder) / "raters.csv", fused, {"labelled items": fused.labelled_counts_})
+    ...     print(path.read_text().splitlines()[0])
+    rater,skill,skill low,skill high,sensitivity,...,labelled items,true 0 called 0,...
+    """
+    classes = fused.classes_
+    columns: dict[str, np.ndarray] = {"skill": fused.skill_}
+    columns["skill low"], columns["skill high"] = fused.skill_interval()
+    low, high = fused.confusion_interval()
+    recalls = {f"recall of {name}": number for number, name in enumerate(classes)}
+    if len(classes) == 2:
+        recalls = {"sensitivity": 1, "specificity": 0}
+    for name, true in recalls.items():
+        for column, matrices in ((name, fused.confusion_), (f"{name} low", low), (f"{name} high", high)):
+            columns[column] = matrices[:, true, true]
+    columns.update(labelled)
+    for true, name in enumerate(classes):
+        for observed, called in enumerate(classes):
+            columns[f"true {name} called {called}"] = fused.confusion_[:, true, observed]
+    with atomic(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(["rater", *columns])
+        for rater, values in zip(fused.raters_, np.stack(list(columns.values()), axis=1).tolist()):
+            table.writerow([rater, *(_number(value) for value in values)])
+    return path
+
+
+def learnt(fused: FusionEstimator) -> dict[str, Any]:
+    """What an estimator has learnt, as ``fusion.json`` holds it.
+
+    Examples
+    --------
+    >>> from annotruth import Annotations, MajorityVote
+    >>> learnt(MajorityVote().fit(Annotations.from_answers(np.array([[0, 0, 1], [1, 1, 1]]))))["classes"]
+    ('0', '1')
+    """
+    content: dict[str, Any] = {
+        "classes": fused.classes_, "raters": fused.raters_, "prior": fused.prior_,
+        "orientation": "confusion[rater][true][observed]", "confusion": fused.confusion_,
+        "log_likelihood": getattr(fused, "log_likelihood_", []), "n_iter": getattr(fused, "n_iter_", 0),
+        "unlabelled": {item: int(count) for item, count in zip(fused.items_, fused.unlabelled_) if count},
+    }  # fmt: skip
+    if fused.scope == "case":
+        content["case_prior"] = dict(zip(fused.items_, fused.case_prior_))
+        content["case_confusion"] = dict(zip(fused.items_, fused.case_confusion_))
+    return content
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> Path:
+    """Write an object with one line per key; numbers that are not finite become null.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     print(write_json(Path(folder) / "a.json", {"n": np.eye(2), "bound": np.inf}).read_text())
+    {
+      "n": [[1.0, 0.0], [0.0, 1.0]],
+      "bound": null
+    }
+    <BLANKLINE>
+    """
+    plain = json.loads(json.dumps(content, default=_plain), parse_constant=lambda _: None)
+    lines = [f"  {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in plain.items()]
+    with atomic(path) as temporary:
+        temporary.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    return path
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else str(value)
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value.is_integer() and abs(value) > 1 else f"{value:.6g}"
