@@ -83,6 +83,7 @@ def test_confusion_from_counts_with_prior_and_one_coin() -> None:
     np.testing.assert_allclose(with_prior[0], [[0.6, 0.4], [1 / 8, 7 / 8]])
     np.testing.assert_allclose(confusion_from_counts(counts, one_coin=True)[0], [[0.7, 0.3], [0.3, 0.7]])
     np.testing.assert_allclose(confusion_from_counts(np.zeros((1, 3, 3)), one_coin=True), 1 / 3)
+    assert (confusion_from_counts(np.diag([1e9, 1e9])[None], one_coin=True) > 0).all()
 
 
 def test_first_iteration_starts_from_the_shares_of_the_votes_so_that_ties_corrupt_nothing() -> None:

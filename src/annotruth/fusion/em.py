@@ -136,12 +136,14 @@ def confusion_from_counts(
     n_classes = counts.shape[-1]
     if not one_coin or n_classes == 1:
         floored = np.maximum(counts, LEAST_COUNT)
-        return floored / floored.sum(axis=-1, keepdims=True)
-    right = np.maximum(np.trace(counts, axis1=1, axis2=2), LEAST_COUNT)
-    wrong = np.maximum(counts.sum(axis=(1, 2)) - np.trace(counts, axis1=1, axis2=2), LEAST_COUNT)
+        floored /= floored.sum(axis=-1, keepdims=True)
+        return floored
+    correct = np.trace(counts, axis1=1, axis2=2)
+    right, wrong = np.maximum(correct, LEAST_COUNT), np.maximum(counts.sum(axis=(1, 2)) - correct, LEAST_COUNT)
     unseen = counts.sum(axis=(1, 2)) == 0
     skill = np.where(unseen, 1 / n_classes, right / (right + wrong))[:, None, None]
-    return np.where(np.eye(n_classes, dtype=bool), skill, (1 - skill) / (n_classes - 1))
+    error = np.where(unseen, 1 - 1 / n_classes, wrong / (right + wrong))[:, None, None]  # 1 - skill could round to 0
+    return np.where(np.eye(n_classes, dtype=bool), skill, error / (n_classes - 1))
 
 
 def log_of(probability: np.ndarray) -> np.ndarray:
@@ -176,7 +178,7 @@ def own_rows(count: int, size: int) -> np.ndarray:
 
 def by_label(log_confusion: np.ndarray) -> np.ndarray:
     """Lay matrices out flat as (raters, observed, true): what one answer says about every class, side by side."""
-    return np.ascontiguousarray(log_confusion.transpose(0, 2, 1), dtype=np.float64).reshape(-1)
+    return np.array(log_confusion.transpose(0, 2, 1), dtype=np.float64, order="C").reshape(-1)
 
 
 def by_truth(counts: np.ndarray, n_raters: int, n_classes: int) -> np.ndarray:

@@ -103,7 +103,8 @@ class _Expectation:
         votes, n_classes = self._votes, self._votes.n_classes
         start, cell, label, weight, gold = votes.first_answer, votes.cell, votes.answers.label, votes.weight, votes.gold
         if parameters is not None:
-            log_prior, seen = log_of(parameters[0])[None], by_label(log_of(parameters[1]))
+            log_prior, seen = log_of(parameters[0])[None], by_label(parameters[1])
+            np.log(seen, out=seen)  # in place: with many raters the matrices are large
 
         def work(lane: int, first: int, last: int) -> float:
             counts, classes = self._counts[lane], self._classes[lane]
