@@ -49,10 +49,10 @@ def demo(
     from annotruth.io import fresh_folder
 
     fresh_folder(output, overwrite)
-    from annotruth.experiments.demo import TEST, TRAIN, run_demo
+    from annotruth.experiments.demo import run_demo
 
     screen.print(
-        f"{TRAIN} noisy digits to learn from, {TEST} held out. Five simulated raters: good (the truth itself), over "
+        "1,000 noisy digits to learn from, 500 held out. Five simulated raters: good (the truth itself), over "
         "(draws too much), under (too little), wrong (in pieces), blank (nothing)."
     )
     scores = run_demo(output, seed, progress=not quiet, tell=lambda line: screen.print(f"  {line}"))
@@ -267,6 +267,24 @@ def report(
     model = load_model(opened.model)
     path = write_report(model, load(cases) if cases is not None else opened.annotations(), output or opened.report)
     screen.print(f"Open [bold]{path}[/] in a browser.")
+
+
+@app.command(epilog="Example:  annotruth reproduce demo-seeds --quick")
+def reproduce(
+    experiment: Annotated[str, typer.Argument(help="Which table; an unknown name lists the known ones.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the table.")] = Path("docs/results"),
+    quick: Annotated[bool, typer.Option("--quick", help="One seed, little data: a first look.")] = False,
+    seeds: Annotated[Optional[int], typer.Option(help="How many seeds, from 0; by default the experiment's.")] = None,
+) -> None:
+    """Make a table anew: train every method on every seed, write it as Markdown, JSON and plot. Goes on if cut off."""
+    from annotruth.experiments import EXPERIMENTS, run_experiment
+    from annotruth.validation import one_of
+
+    chosen = EXPERIMENTS[one_of(experiment, sorted(EXPERIMENTS), "experiment")]
+    table = run_experiment(
+        chosen, output, quick=quick, seeds=range(seeds) if seeds else None, tell=lambda line: screen.print(f"  {line}")
+    )
+    screen.print(f"Table: {output / (table['experiment'] + '.md')}")
 
 
 def _alike(problems: list[Problem]) -> list[list[Problem]]:

@@ -6,18 +6,16 @@ import json
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
+from annotruth.annotations import Annotations
 from annotruth.errors import IdentifiabilityWarning
+from annotruth.experiments.digits import SETTINGS, TRAINING, digits_task
 from annotruth.io import atomic
 from annotruth.metrics import confusion_rmse, dice
 from annotruth.report import report
-from annotruth.simulate import noisy_digits, simulate_masks
 from annotruth.training import Segmenter
 
 METHODS = ("clean", "pixel-cm", "majority", "mean")
-SETTINGS: dict[str, Any] = {"dense": "all", "one-label": 1}
-TRAIN, TEST = 1000, 500
 
 Scores = dict[str, dict[str, dict[str, float]]]
 
@@ -34,29 +32,34 @@ def run_demo(
     ``{"dense": {method: {"dice": …, "cm_rmse": …}}, "one-label": {…}}``: foreground Dice on held-out digits, and the
     error of the raters' confusion matrices there
     """
-    images, truth, _ = noisy_digits(TRAIN + TEST, seed=seed)
-    held_out = simulate_masks(truth[TRAIN:], seed=seed + 1)
-    assert held_out.confusion_per_item is not None
-    scores: Scores = {}
-    for setting, keep in SETTINGS.items():
-        annotations = simulate_masks(truth[:TRAIN], keep=keep, seed=seed).annotations(images=images[:TRAIN])
-        scores[setting] = {}
+    scores: Scores = {setting: {} for setting in SETTINGS}
+    for setting in SETTINGS:
+        task = digits_task(setting, seed)
+        assert task.confusion is not None
         for method in METHODS:
+            if method == "clean" and setting != "dense":
+                scores[setting][method] = scores["dense"][method]  # the truth is the same, whoever labelled
+                continue
             tell(f"{setting}: training {method}")
-            model = Segmenter(method=method, max_epochs=20, seed=seed, progress=progress)
+            model = Segmenter(method=method, seed=seed, progress=progress, **TRAINING)
             with warnings.catch_warnings():
                 # Baselines mistake the raters' errors for truth and then doubt the raters; the scores say so plainly.
                 if method != "pixel-cm":
                     warnings.simplefilter("ignore", IdentifiabilityWarning)
-                model.fit(annotations)
+                model.fit(task.train)
             scores[setting][method] = {
-                "dice": round(dice(model.predict(images[TRAIN:]), truth[TRAIN:]), 4),
-                "cm_rmse": round(confusion_rmse(model.confusion(images[TRAIN:]), held_out.confusion_per_item), 4),
+                "dice": round(dice(model.predict(task.images), task.truth), 4),
+                "cm_rmse": round(float(confusion_rmse(model.confusion(task.images), task.confusion)), 4),
             }
             if (setting, method) == ("dense", "pixel-cm"):
-                shown = model
+                shown, cases = model, task.train
     with atomic(folder / "scores.json") as temporary:
         temporary.write_text(json.dumps(scores, indent=2) + "\n")
     shown.save(folder / "model.annotruth")
-    report(shown, held_out.annotations(images=images[TRAIN:]), folder / "report.html", scores=scores)
+    _report(shown, cases, folder / "report.html", scores)
     return scores
+
+
+def _report(model: Segmenter, cases: Annotations, path: Path, scores: Scores) -> None:
+    """Show some of the cases learnt from: their raters' masks are what the report is about."""
+    report(model, cases.take(range(200)), path, scores=scores)
