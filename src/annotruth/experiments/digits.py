@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from annotruth.experiments.table import Experiment, Row, Task
 from annotruth.simulate import noisy_digits, simulate_masks
 
 SETTINGS = ("dense", "one-label")
 """Every rater labels every digit, or one rater, drawn at random, labels each."""
-TRAINING = {"max_epochs": 20}
+TRAINING: dict[str, Any] = {"max_epochs": 20}
 NOTE = "Raters are simulated: good, over, under, wrong, blank. The good rater's masks are the truth itself."
 
 

@@ -1,4 +1,4 @@
-"""Experiments as data, and the one runner for all of them: methods × settings × seeds, resumable, with the paper beside.
+"""Experiments as data, and the one runner for all of them: methods × settings × seeds, resumable.
 
 An experiment names its data, its settings (dense labels, one label per image …) and its methods. The runner trains each
 combination, keeps every finished one on disk, and writes a table as JSON and Markdown, and a plot.
@@ -155,7 +155,7 @@ def _score(task: Task, row: Row, seed: int, training: Mapping[str, Any]) -> dict
 def _summary(experiment: Experiment, setting: str, row: Row, done: list[dict[str, Any]]) -> dict[str, Any]:
     mine = [result for result in done if (result["setting"], result["method"]) == (setting, row.label)]
     metrics = [metric for metric in ("dice", "cm_rmse", "wall_time") if metric in mine[0]]
-    spread = {
+    spread: dict[str, Any] = {
         metric: {
             "mean": float(np.mean([result[metric] for result in mine])),
             "sd": float(np.std([result[metric] for result in mine], ddof=1)) if len(mine) > 1 else 0.0,

@@ -38,8 +38,9 @@ def write_results(folder: Path, name: str, table: dict[str, Any]) -> None:
 def _markdown(name: str, table: dict[str, Any]) -> str:
     made = table["environment"]
     lines = [f"# {table['title']}", ""]
-    lines += [f"Made by `annotruth reproduce {name.removesuffix('-quick')}{' --quick' if name.endswith('-quick') else ''}` "
-              f"on {made['date']}: {made['hardware']}, Python {made['python']}, PyTorch {made['versions']['torch']}."]  # fmt: skip
+    command = name.removesuffix("-quick") + (" --quick" if name.endswith("-quick") else "")
+    where = f"{made['hardware']}, Python {made['python']}, PyTorch {made['versions']['torch']}"
+    lines += [f"Made by `annotruth reproduce {command}` on {made['date']}: {where}."]
     lines += ["Mean ± standard deviation over seeds; the paper's figure beside it where there is one."]
     lines += [*table["notes"], ""]
     for setting in dict.fromkeys(row["setting"] for row in table["rows"]):
