@@ -160,6 +160,9 @@ class _FolderRun:
         tell = partial(self._progress, "Reading")
         annotations, problems = load_sound_cases(self._source, self._truth, tell, self._across)
         self._set_aside += [SetAside(problem.case, str(problem)) for problem in problems]
+        if self._truth is not None and not annotations.has_truth:
+            reason = problems[0] if problems else "The files are named after the cases, <case>.<ext>."
+            raise InputError(f"{self._truth}: the folder holds the truth of no case that can be fused. {reason}")
         check_settings(self._work.estimator, annotations)
         fresh_folder(self._output, overwrite)
         earlier = begin_output(self._output, annotations.items)

@@ -1,0 +1,542 @@
+"""Case folders and label tables on disk: the same truth as the estimators give, whoever did the work."""
+
+from __future__ import annotations
+
+import csv
+import json
+import multiprocessing
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import nibabel
+import numpy as np
+import pytest
+import tifffile
+from PIL import Image
+
+import annotruth as at
+from annotruth.errors import AnnotruthError, InputError
+from annotruth.fusion.by_name import METHODS, make_estimator
+from annotruth.fusion.checks import noisy_masks
+from annotruth.fusion.engine import open_workers
+from annotruth.fusion.folder import fuse
+from annotruth.fusion.threads import threads
+from annotruth.io import write_case_folder
+
+RATERS = ["ann", "bob", "cy", "di", "ed"]
+
+
+def write_folder(folder: Path, n_items: int = 3, suffix: str = ".npy", shape: tuple[int, ...] = (24, 20)) -> np.ndarray:
+    """Write cases without images; give the truth (items, *shape)."""
+    masks, truth = noisy_masks(shape, n_items)
+    annotations = at.Annotations.from_masks(masks, raters=RATERS, classes=["sky", "sea", "land"], items=names(n_items))
+    write_case_folder(folder, annotations, suffix)
+    return truth
+
+
+def names(n_items: int) -> list[str]:
+    return [f"case_{number}" for number in range(n_items)]
+
+
+def results(folder: Path) -> dict[str, bytes]:
+    """Every result but ``fusion.json``, which tells the time."""
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name != "fusion.json"]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def note(folder: Path) -> dict:
+    return json.loads((folder / "fusion.json").read_text())
+
+
+@pytest.fixture
+def cases(tmp_path: Path) -> Path:
+    write_folder(tmp_path / "cases")
+    return tmp_path / "cases"
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "out"
+
+
+# -- the same truth as the estimators give ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scope", ["dataset", "case"])
+@pytest.mark.parametrize("method", METHODS)
+def test_results_are_the_estimators(cases: Path, out: Path, method: str, scope: str) -> None:
+    fusion = fuse(cases, out, method, scope=scope)
+    expected = make_estimator(method, scope).fit(at.load(cases))
+    assert fusion.set_aside == fusion.warnings == []
+    for index, name in enumerate(names(3)):
+        np.testing.assert_array_equal(np.load(out / "labels" / f"{name}.npy"), expected.predict_item(index))
+        posterior = np.load(out / "probabilities" / f"{name}.npy")
+        np.testing.assert_array_equal(posterior, expected.predict_proba_item(index))
+    np.testing.assert_array_equal(fusion.fused.confusion_, expected.confusion_)
+    content = note(out)
+    np.testing.assert_array_equal(content["confusion"], expected.confusion_)
+    np.testing.assert_array_equal(content["prior"], expected.prior_)
+    np.testing.assert_array_equal(content["log_likelihood"], getattr(expected, "log_likelihood_", []))
+    assert content["n_iter"] == getattr(expected, "n_iter_", 0)
+    if scope == "case":
+        np.testing.assert_array_equal(content["case_confusion"]["case_2"], expected.case_confusion_[2])
+
+
+def test_smoothed_and_one_class_results_are_the_estimators(cases: Path, tmp_path: Path) -> None:
+    for number, options in enumerate([{"smoothing": 0.5}, {"foreground": "land", "exclude_consensus": True}]):
+        out = tmp_path / str(number)
+        fuse(cases, out, options=options)
+        expected = at.STAPLE(**options).fit(at.load(cases))
+        np.testing.assert_array_equal(np.load(out / "labels" / "case_1.npy"), expected.predict_item(1))
+        posterior = np.load(out / "probabilities" / "case_1.npy")
+        np.testing.assert_array_equal(posterior, expected.predict_proba_item(1))
+    assert note(out)["classes"] == ["not land", "land"]
+    assert note(out)["pixel_values"] == {"not land": 0, "land": 1}
+
+
+def test_a_table_gives_a_table(tmp_path: Path, out: Path) -> None:
+    table = tmp_path / "answers.csv"
+    table.write_text("item,rater,label\na,ann,cat\na,bob,dog\na,cy,cat\nb,ann,dog\nb,bob,dog\nb,cy,dog\n")
+    fuse(table, out, "dawid-skene", jobs=2)
+    expected = at.DawidSkene().fit(at.load(table))
+    rows = list(csv.DictReader((out / "truth.csv").open()))
+    assert [row["truth"] for row in rows] == ["cat", "dog"]
+    np.testing.assert_allclose([float(row["probability of dog"]) for row in rows], expected.predict_proba()[:, 1])
+    rater = next(csv.DictReader((out / "raters.csv").open()))
+    assert (rater["rater"], rater["labelled items"]) == ("ann", "2")
+    assert note(out)["items"] == 2
+
+
+# -- files ------------------------------------------------------------------------------------------------------
+
+
+def test_format_and_geometry_are_the_inputs(tmp_path: Path, out: Path) -> None:
+    affine = np.diag([0.5, 0.5, 3.0, 1.0])
+    masks, _ = noisy_masks((8, 9, 4), 1)
+    for rater, mask in zip(RATERS, masks[0]):
+        (tmp_path / "cases" / "raters" / rater).mkdir(parents=True)
+        nibabel.save(nibabel.Nifti1Image(mask, affine), tmp_path / "cases" / "raters" / rater / "knee.nii.gz")
+    fuse(tmp_path / "cases", out)
+    labels, posterior = (nibabel.load(out / kind / "knee.nii.gz") for kind in ("labels", "probabilities"))
+    np.testing.assert_array_equal(labels.affine, affine)
+    np.testing.assert_array_equal(posterior.affine, affine)
+    assert (labels.shape, posterior.shape) == ((8, 9, 4), (8, 9, 4, 3))
+    assert labels.get_data_dtype() == np.uint8
+    assert posterior.get_data_dtype() == np.float32
+
+
+def test_pixel_values_of_the_files_are_kept(tmp_path: Path, out: Path) -> None:
+    folder = tmp_path / "cases"
+    for number, rater in enumerate(RATERS):
+        mask = np.zeros((10, 12), dtype=np.uint8)
+        mask[2:6, 3 + number // 2 : 9] = 255
+        (folder / "raters" / rater).mkdir(parents=True)
+        Image.fromarray(mask).save(folder / "raters" / rater / "a.png")
+    (folder / "dataset.json").write_text('{"classes": {"background": 0, "lesion": 255}}')
+    fuse(folder, out)
+    assert set(np.unique(Image.open(out / "labels" / "a.png"))) == {0, 255}
+    assert tifffile.imread(out / "probabilities" / "a.tiff").shape == (2, 10, 12)
+    assert note(out)["pixel_values"] == {"background": 0, "lesion": 255}
+
+
+def test_raters_in_figures(cases: Path, out: Path) -> None:
+    (cases / "raters" / "ed" / "case_0.npy").unlink()
+    fused = fuse(cases, out).fused
+    rows = list(csv.DictReader((out / "raters.csv").open()))
+    assert [row["rater"] for row in rows] == RATERS
+    low, high = fused.skill_interval()
+    for number, row in enumerate(rows):
+        assert float(row["skill"]) == pytest.approx(fused.skill_[number], rel=1e-5)
+        assert float(row["skill low"]) == pytest.approx(low[number], rel=1e-5)
+        assert float(row["skill high"]) == pytest.approx(high[number], rel=1e-5)
+        assert float(row["recall of sea"]) == pytest.approx(fused.confusion_[number, 1, 1], rel=1e-5)
+        assert float(row["true sea called land"]) == pytest.approx(fused.confusion_[number, 1, 2], rel=1e-5)
+    assert [row["labelled cases"] for row in rows] == ["3", "3", "3", "3", "2"]
+    assert [row["labelled pixels"] for row in rows] == ["1440"] * 4 + ["960"]
+
+
+def test_two_classes_have_sensitivity_and_specificity(tmp_path: Path, out: Path) -> None:
+    masks = noisy_masks((24, 20), 2)[0] % 2
+    write_case_folder(tmp_path / "cases", at.Annotations.from_masks(masks, raters=RATERS))
+    fused = fuse(tmp_path / "cases", out).fused
+    row = next(csv.DictReader((out / "raters.csv").open()))
+    assert float(row["sensitivity"]) == pytest.approx(fused.confusion_[0, 1, 1], rel=1e-5)
+    assert float(row["specificity"]) == pytest.approx(fused.confusion_[0, 0, 0], rel=1e-5)
+    assert float(row["sensitivity low"]) < float(row["sensitivity"]) < float(row["sensitivity high"])
+
+
+def test_what_is_noted(cases: Path, out: Path) -> None:
+    fuse(cases, out, options={"max_iter": 1})
+    content = note(out)
+    assert content["annotruth"] == at.__version__
+    assert content["finished"]
+    assert (content["method"], content["settings"]["max_iter"], content["settings"]["scope"]) == (
+        "staple",
+        1,
+        "dataset",
+    )
+    assert (content["classes"], content["raters"], content["cases"]) == (["sky", "sea", "land"], RATERS, names(3))
+    assert "did not settle" in content["warnings"][0]
+    assert content["seconds"] > 0
+    assert content["set_aside"] == content["identifiability"] == []
+
+
+def test_an_earlier_fusion_is_replaced_whole(cases: Path, out: Path) -> None:
+    fuse(cases, out)
+    with pytest.raises(InputError, match="already holds files"):
+        fuse(cases, out)
+    (out / "labels" / "mine.npy").write_bytes(b"the user's")
+    for rater in RATERS:
+        (cases / "raters" / rater / "case_1.npy").unlink()
+    fuse(cases, out, "majority", overwrite=True)
+    assert sorted(path.name for path in (out / "labels").iterdir()) == ["case_0.npy", "case_2.npy", "mine.npy"]
+    assert sorted(path.name for path in (out / "probabilities").iterdir()) == ["case_0.npy", "case_2.npy"]
+    assert note(out)["method"] == "majority"
+
+
+def test_a_fusion_cut_off_says_so_and_can_be_done_again(
+    cases: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cut(stage: str, done: int, total: int) -> None:
+        if (stage, done) == ("Writing", 1):
+            (out / "labels" / ".annotruth-half.npy").write_bytes(b"half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fuse(cases, out, progress=cut)
+    assert note(out) == {"finished": False, "cases": names(3)}
+    fuse(cases, out, overwrite=True)
+    assert note(out)["finished"]
+    assert sorted(path.name for path in (out / "labels").iterdir()) == [f"{name}.npy" for name in names(3)]
+
+
+# -- known truth ------------------------------------------------------------------------------------------------
+
+
+def test_known_masks_are_taken_as_they_are(cases: Path, out: Path, tmp_path: Path) -> None:
+    known = np.full((24, 20), 255, dtype=np.uint8)
+    known[:4] = 2
+    (tmp_path / "gold").mkdir()
+    np.save(tmp_path / "gold" / "case_1.npy", known)
+    for number, method in enumerate(["staple", "spatial-staple"]):
+        fuse(cases, out / str(number), method, gold=tmp_path / "gold")
+        assert (np.load(out / str(number) / "labels" / "case_1.npy")[:4] == 2).all()
+        expected = make_estimator(method).fit(at.load(cases), gold={"case_1": known})
+        posterior = np.load(out / str(number) / "probabilities" / "case_1.npy")
+        np.testing.assert_array_equal(posterior, expected.predict_proba_item(1))
+
+
+def test_the_folders_own_truth_counts_only_as_gold(tmp_path: Path, out: Path) -> None:
+    masks, truth = noisy_masks()
+    folder = write_case_folder(tmp_path / "cases", at.Annotations.from_masks(masks, truth=truth))
+    fuse(folder, out / "without")
+    fuse(folder, out / "with", gold=folder)
+    assert (np.load(out / "without" / "labels" / "item_0.npy") != truth[0]).any()
+    np.testing.assert_array_equal(np.load(out / "with" / "labels" / "item_0.npy"), truth[0])
+
+
+def test_known_answers(tmp_path: Path, out: Path) -> None:
+    table, gold = tmp_path / "answers.csv", tmp_path / "gold.csv"
+    table.write_text("item,rater,label\na,ann,cat\na,bob,cat\na,cy,cat\nb,ann,dog\nb,bob,dog\nb,cy,dog\n")
+    gold.write_text("item,truth\na,dog\n")
+    fuse(table, out, "majority", gold=gold)
+    assert [row["truth"] for row in csv.DictReader((out / "truth.csv").open())] == ["dog", "dog"]
+    for text, message in [
+        ("item,truth\na,dog\na,cat\n", "a has two truths, dog and cat"),
+        ("item,truth\nz,dog\n", "items that do not exist: z"),
+        ("item,colour\na,red\n", "truth"),
+    ]:
+        gold.write_text(text)
+        with pytest.raises(InputError, match=message):
+            fuse(table, out, gold=gold, overwrite=True)
+
+
+def test_gold_of_the_wrong_form_is_refused(cases: Path, out: Path, tmp_path: Path) -> None:
+    (tmp_path / "gold.csv").write_text("item,truth\na,dog\n")
+    (tmp_path / "answers.csv").write_text("item,rater,label\na,ann,cat\n")
+    for source, gold, message in [
+        (cases, tmp_path / "gold.csv", "folder of masks"),
+        (tmp_path / "answers.csv", cases, "a table with the columns item and truth"),
+        (cases, tmp_path / "nowhere", "no such file or folder of known truth"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            fuse(source, out, gold=gold)
+    assert not out.exists()
+
+
+def test_contradictory_and_stray_gold_masks_set_their_cases_aside(cases: Path, out: Path, tmp_path: Path) -> None:
+    gold = tmp_path / "gold"
+    gold.mkdir()
+    for name in ("case_0.npy", "elsewhere.npy"):
+        np.save(gold / name, np.zeros((24, 20), dtype=np.uint8))
+    Image.fromarray(np.ones((24, 20), dtype=np.uint8)).save(gold / "case_0.png")
+    with pytest.raises(InputError, match="truth of no case"):
+        fuse(cases, out, gold=gold)
+    assert not out.exists()
+    np.save(gold / "case_2.npy", np.full((24, 20), 255, dtype=np.uint8))
+    fusion = fuse(cases, out, gold=gold)
+    reasons = {each.case: each.reason for each in fusion.set_aside}
+    assert "there twice, also as case_0.npy" in reasons["case_0"]
+    assert "no rater labelled the case" in reasons["elsewhere"]
+    assert note(out)["cases"] == ["case_1", "case_2"]
+
+
+# -- bad input --------------------------------------------------------------------------------------------------
+
+
+def spoil(cases: Path, how: str) -> None:
+    file = cases / "raters" / "bob" / "case_1.npy"
+    mask = np.load(file)
+    if how == "another size":
+        np.save(file, mask[:-1])
+    elif how == "a label outside":
+        mask[3, 3] = 7
+        np.save(file, mask)
+    elif how == "fractions":
+        np.save(file, mask + 0.5)
+    elif how == "damaged":
+        file.write_bytes(file.read_bytes()[:100])
+    elif how == "300 classes":
+        np.save(file, mask.astype(np.int16) + 300)
+    elif how == "another format":
+        file.rename(file.with_suffix(".jpg"))
+
+
+BAD = {
+    "another size": "size 23×20 but",
+    "a label outside": "label 7 lies outside",
+    "fractions": "whole numbers, found",
+    "damaged": "cannot be read",
+    "300 classes": "label 300, 301, 302 lies outside",
+    "another format": "not a file of a known format",
+}
+
+
+@pytest.mark.parametrize("scope", ["dataset", "case"])
+@pytest.mark.parametrize("how", BAD)
+def test_a_bad_case_is_set_aside(cases: Path, out: Path, tmp_path: Path, how: str, scope: str) -> None:
+    spoil(cases, how)
+    fusion = fuse(cases, out, scope=scope)
+    assert [each.case for each in fusion.set_aside] == [None if how == "another format" else "case_1"]
+    assert BAD[how] in fusion.set_aside[0].reason
+    assert "bob" in fusion.set_aside[0].reason
+    assert note(out)["set_aside"] == [vars(each) for each in fusion.set_aside]
+    assert note(out)["cases"] == ["case_0", "case_2"]
+    for rater in RATERS:
+        for file in (cases / "raters" / rater).glob("case_1.*"):
+            file.unlink()
+    fuse(cases, tmp_path / "without", scope=scope)
+    assert results(out) == results(tmp_path / "without")
+
+
+@pytest.mark.parametrize("how", ["another size", "fractions", "damaged", "300 classes"])
+def test_a_bad_case_is_set_aside_when_classes_are_not_named(cases: Path, out: Path, how: str) -> None:
+    (cases / "dataset.json").unlink()
+    spoil(cases, how)
+    fusion = fuse(cases, out)
+    assert [each.case for each in fusion.set_aside] == ["case_1"]
+    assert BAD[how] in fusion.set_aside[0].reason
+    assert note(out)["cases"] == ["case_0", "case_2"]
+
+
+def test_where_every_case_is_bad_nothing_is_made(cases: Path, out: Path) -> None:
+    for file in (cases / "raters" / "bob").iterdir():
+        file.write_bytes(b"no mask")
+    with pytest.raises(InputError, match=r"wrong with every case.*case_0, rater bob.*2 more: `annotruth check`"):
+        fuse(cases, out)
+    assert not out.exists()
+
+
+def test_where_every_case_turns_out_bad_nothing_is_fused(cases: Path, out: Path) -> None:
+    for file in (cases / "raters" / "bob").iterdir():
+        np.save(file, np.full((24, 20), 9, dtype=np.uint8))
+    for scope in ("dataset", "case"):
+        with pytest.raises(InputError, match=r"wrong with every case.*label 9 lies outside"):
+            fuse(cases, out, scope=scope, overwrite=True)
+        assert not (out / "raters.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda folder: folder.mkdir(), "no raters/ folder"),
+        (lambda folder: None, "no such file or folder"),
+        (lambda folder: (folder / "raters" / "ann").mkdir(parents=True), "not a single mask"),
+        (lambda folder: folder.write_text("words"), "neither a case folder nor a label table"),
+    ],
+    ids=["empty", "missing", "no mask", "a file"],
+)
+def test_nothing_to_fuse(tmp_path: Path, out: Path, make: Callable[[Path], None], message: str) -> None:
+    make(tmp_path / "cases")
+    with pytest.raises(InputError, match=message):
+        fuse(tmp_path / "cases", out)
+    assert not out.exists()
+
+
+def test_a_damaged_description_is_everybodys(cases: Path, out: Path) -> None:
+    (cases / "dataset.json").write_text("{")
+    with pytest.raises(InputError, match="not JSON"):
+        fuse(cases, out)
+
+
+def test_pixels_nobody_labelled_are_flagged(cases: Path, out: Path) -> None:
+    for rater in RATERS:
+        file = cases / "raters" / rater / "case_1.npy"
+        mask = np.load(file)
+        mask[0, :3] = 255
+        np.save(file, mask)
+    fusion = fuse(cases, out)
+    assert "the posterior is the prior" in str(fusion.warnings[0])
+    assert note(out)["unlabelled"] == {"case_1": 3}
+    posterior = np.load(out / "probabilities" / "case_1.npy")
+    np.testing.assert_allclose(posterior[:, 0, :3], np.tile(fusion.fused.prior_[:, None], 3), atol=1e-6)
+
+
+def test_doubts_about_the_truth_are_noted(cases: Path, out: Path) -> None:
+    for rater in RATERS[1:]:
+        shutil.rmtree(cases / "raters" / rater)
+    fuse(cases, out)
+    assert "Only one rater labelled anything" in note(out)["identifiability"][0]
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "message"),
+    [
+        ("stable", {}, "Unknown method 'stable'. Known: majority, mean, staple"),
+        ("staple", {"windows": 3}, "staple has no option 'windows'. Its options: .*smoothing"),
+        ("majority", {"tol": 3}, "majority has no option 'tol'. It has none"),
+        ("staple", {"max_iter": "many"}, "max_iter must be a whole number"),
+        ("staple", {"max_iter": 0}, "max_iter must be at least 1"),
+        ("staple", {"exclude_consensus": "no"}, "exclude_consensus must be true or false"),
+        ("staple", {"tol": [1, 2]}, "unfit value"),
+        ("staple", {"foreground": "moon"}, "'moon' is not among the classes"),
+        ("staple", {"foreground": 0.5}, "unfit value"),
+        ("staple", {"prior": [0.5, 0.5]}, "one number for each of the 3 classes"),
+        ("staple", {"confusion_prior": {"zoe": [[1]]}}, "raters without labels: zoe"),
+        ("staple", {"confusion_prior": [[1, 2], [3]]}, "unfit value"),
+        ("spatial-staple", {"window": 4}, "window must be odd"),
+        ("spatial-staple", {"window": [3, 3, 3]}, "3 sides but the masks have"),
+    ],
+)
+def test_wrong_settings_are_refused_before_anything_is_made(
+    cases: Path, out: Path, method: str, options: dict, message: str
+) -> None:
+    for scope in ("dataset", "case"):
+        with pytest.raises(InputError, match=message):
+            fuse(cases, out, method, scope=scope, options=options)
+    assert not out.exists()
+
+
+def test_wrong_scopes_are_refused(cases: Path, out: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="Unknown scope 'world'"):
+        fuse(cases, out, scope="world")
+    (tmp_path / "answers.csv").write_text("item,rater,label\na,ann,cat\n")
+    with pytest.raises(InputError, match="needs masks"):
+        fuse(tmp_path / "answers.csv", out, scope="case")
+
+
+# -- workers ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sixty cases, one of them bad."""
+    folder = tmp_path_factory.mktemp("many") / "cases"
+    write_folder(folder, 60)
+    (folder / "dataset.json").unlink()
+    spoil(folder, "damaged")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def alone(many: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What one process with one thread makes of them."""
+    out = tmp_path_factory.mktemp("alone") / "out"
+    with threads(1):
+        fuse(many, out)
+    return out
+
+
+def same(one: Path, other: Path) -> None:
+    assert results(one) == results(other)
+    differ = {key for key, value in note(one).items() if note(other)[key] != value}
+    assert differ <= {"seconds", "source", "set_aside"}
+    assert [each["case"] for each in note(one)["set_aside"]] == [each["case"] for each in note(other)["set_aside"]]
+
+
+def test_threads_change_nothing(many: Path, alone: Path, out: Path) -> None:
+    with threads(3):
+        fuse(many, out)
+    same(out, alone)
+
+
+def test_a_killed_process_loses_nothing(many: Path, alone: Path, out: Path) -> None:
+    killed = []
+
+    def kill(stage: str, done: int, total: int) -> None:
+        if (stage, done) in (("Counting votes", 5), ("Writing", 5)):
+            victim = multiprocessing.active_children()[0]
+            killed.append(victim)
+            os.kill(victim.pid, signal.SIGKILL)
+
+    fuse(many, out, jobs=2, progress=kill)
+    assert len(killed) == 2
+    same(out, alone)
+
+
+def test_every_method_in_processes(cases: Path, tmp_path: Path) -> None:
+    for method, scope in [("spatial-staple", "dataset"), ("spatial-staple", "case"), ("mean", "dataset")]:
+        for jobs in (1, 2):
+            fuse(cases, tmp_path / f"{method} {scope} {jobs}", method, scope=scope, jobs=jobs)
+        same(tmp_path / f"{method} {scope} 2", tmp_path / f"{method} {scope} 1")
+
+
+def die(_: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_processes_that_keep_dying_end_the_job() -> None:
+    with open_workers(2) as across, pytest.raises(AnnotruthError, match="keep dying, mostly for lack of memory"):
+        list(across(die, [0, 1]))
+
+
+def test_a_killed_dask_worker_loses_nothing(many: Path, alone: Path, out: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    killed = []
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, worker_dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+
+        def kill(stage: str, done: int, total: int) -> None:
+            if (stage, done) == ("Writing", 5):
+                killed.append(next(iter(client.run(os.getpid).values())))
+                os.kill(killed[0], signal.SIGKILL)
+
+        fuse(many, out, scheduler=cluster.scheduler_address, progress=kill)
+    assert len(killed) == 1
+    same(out, alone)
+
+
+def test_dask_that_is_not_there(cases: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("annotruth.fusion.engine._ANSWER_WITHIN", 1)
+    for address in ("tcp://127.0.0.1:9", "nonsense://"):
+        with pytest.raises(InputError, match="No Dask scheduler answers"):
+            fuse(cases, out, scheduler=address)
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(InputError, match=r"pip install 'annotruth\[dask\]'"):
+        fuse(cases, out, scheduler="tcp://127.0.0.1:9")
+    assert not out.exists()
+
+
+def test_wrong_numbers_of_workers() -> None:
+    with pytest.raises(InputError, match="at least 1"):
+        open_workers(0)
+    with pytest.raises(InputError, match="not both"):
+        open_workers(2, "tcp://127.0.0.1:9")
