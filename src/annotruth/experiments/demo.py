@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-from annotruth.annotations import Annotations
 from annotruth.errors import IdentifiabilityWarning
 from annotruth.experiments.digits import SETTINGS, TRAINING, digits_task
 from annotruth.io import atomic
@@ -47,19 +46,15 @@ def run_demo(
                 if method != "pixel-cm":
                     warnings.simplefilter("ignore", IdentifiabilityWarning)
                 model.fit(task.train)
+            images = task.held_out.images
             scores[setting][method] = {
-                "dice": round(dice(model.predict(task.images), task.truth), 4),
-                "cm_rmse": round(float(confusion_rmse(model.confusion(task.images), task.confusion)), 4),
+                "dice": round(dice(model.predict(images), task.held_out.truth), 4),
+                "cm_rmse": round(float(confusion_rmse(model.confusion(images), task.confusion)), 4),
             }
             if (setting, method) == ("dense", "pixel-cm"):
-                shown, cases = model, task.train
+                shown, cases = model, task.held_out
     with atomic(folder / "scores.json") as temporary:
         temporary.write_text(json.dumps(scores, indent=2) + "\n")
     shown.save(folder / "model.annotruth")
-    _report(shown, cases, folder / "report.html", scores)
+    report(shown, cases, folder / "report.html", scores=scores)
     return scores
-
-
-def _report(model: Segmenter, cases: Annotations, path: Path, scores: Scores) -> None:
-    """Show some of the cases learnt from: their raters' masks are what the report is about."""
-    report(model, cases.take(range(200)), path, scores=scores)

@@ -18,10 +18,10 @@ def digits_task(setting: str, seed: int, train: int = 1000, test: int = 500) -> 
     images, truth, _ = noisy_digits(train + test, seed=seed)
     seen = simulate_masks(truth[:train], keep="all" if setting == "dense" else 1, seed=seed)
     held_out = simulate_masks(truth[train:], seed=seed + 1)
+    classes = ("background", "digit")
     return Task(
-        train=seen.annotations(images=images[:train]),
-        images=images[train:],
-        truth=truth[train:],
+        train=seen.annotations(images=images[:train], classes=classes),
+        held_out=held_out.annotations(images=images[train:], classes=classes),
         confusion=held_out.confusion_per_item,
     )
 

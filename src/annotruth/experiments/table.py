@@ -34,13 +34,12 @@ class Task:
     Attributes
     ----------
     train : the raters' labels; truth is attached only for the method ``clean``
-    images, truth : held-out images (items, channels, *spatial) and true masks (items, *spatial)
+    held_out : other items, with images and truth
     confusion : (items, raters, classes, classes) the raters' true confusion there, or None where it is unknown
     """
 
     train: Annotations
-    images: np.ndarray
-    truth: np.ndarray
+    held_out: Annotations
     confusion: np.ndarray | None = None
 
 
@@ -140,7 +139,8 @@ def _score(task: Task, row: Row, seed: int, training: Mapping[str, Any]) -> dict
         warnings.simplefilter("ignore", AnnotruthWarning)  # kept in the result instead
         model.fit(task.train)
     wall_time = time.perf_counter() - started
-    score = dice(model.predict(task.images), task.truth, n_classes=len(task.train.classes))
+    images = task.held_out.images
+    score = dice(model.predict(images), task.held_out.truth, n_classes=len(task.train.classes))
     result = {
         "dice": score,
         "swapped": float(score < SWAPPED_BELOW),
@@ -148,7 +148,7 @@ def _score(task: Task, row: Row, seed: int, training: Mapping[str, Any]) -> dict
         "warnings": model.warnings_,
     }
     if task.confusion is not None:
-        result["cm_rmse"] = float(confusion_rmse(model.confusion(task.images), task.confusion))
+        result["cm_rmse"] = float(confusion_rmse(model.confusion(images), task.confusion))
     return result
 
 
