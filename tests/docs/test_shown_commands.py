@@ -34,6 +34,7 @@ def test_shown_command_is_understood(line: str) -> None:
 def test_reference_tells_of_every_option(verb: str) -> None:
     parameters = command_line.commands[verb].params
     options = {name for one in parameters for name in one.opts if name.startswith("-")} - {"--help", "-h"}
+    assert f"\n## {verb}\n" in REFERENCE
     section = re.split(r"^## ", REFERENCE.split(f"\n## {verb}\n")[1], maxsplit=1, flags=re.MULTILINE)[0]
     table = " ".join(row.split("|")[1] for row in section.splitlines() if row.startswith("|"))
     assert set(re.findall(r"`(--?[a-z-]+)`", table)) == options
