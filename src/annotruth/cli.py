@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
@@ -15,7 +16,7 @@ from rich.table import Table
 from annotruth.errors import AnnotruthError, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from annotruth.io import Problem
 
@@ -77,13 +78,10 @@ def check(
     ] = False,
 ) -> None:
     """List every problem of every file in one go. Exit code 2 if any is fatal."""
-    from rich.progress import Progress
-
     from annotruth.io import check as find_problems
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("Reading", total=None)
-        problems = find_problems(cases, lambda done, total: bar.update(task, completed=done, total=total))
+    with _progress() as tell:
+        problems = find_problems(cases, lambda done, total: tell("Reading", done, total))
     if not problems:
         screen.print(f"[green]No problem found in {cases}.[/]")
         return
@@ -119,17 +117,12 @@ def fuse(
 
     A bad case is set aside and named at the end; the others are fused, and the exit code is 1.
     """
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
     from annotruth.fusion.folder import fuse as fuse_all
 
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=quiet) as bar:
-        task = bar.add_task("Reading", total=None)
+    with _progress(quiet) as tell:
         fusion = fuse_all(
             cases, output, method, scope=scope, options=dict(_option(text) for text in option or []), gold=gold,
-            jobs=jobs, scheduler=dask, overwrite=overwrite,
-            progress=lambda stage, done, total: bar.update(task, description=stage, completed=done, total=total),
+            jobs=jobs, scheduler=dask, overwrite=overwrite, progress=tell,
         )  # fmt: skip
     fused = fusion.fused
     low, high = fused.skill_interval()
@@ -285,6 +278,18 @@ def reproduce(
         chosen, output, quick=quick, seeds=range(seeds) if seeds else None, tell=lambda line: screen.print(f"  {line}")
     )
     screen.print(f"Table: {output / (table['experiment'] + '.md')}")
+
+
+@contextmanager
+def _progress(quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
+    """Show a bar, if anybody looks; give what is to be told the work at hand, how much of it is done, and how much."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bar:
+        task = bar.add_task("Reading", total=None)
+        yield lambda work, done, total: bar.update(task, description=work, completed=done, total=total)
 
 
 def _alike(problems: list[Problem]) -> list[list[Problem]]:
