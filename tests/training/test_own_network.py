@@ -9,6 +9,7 @@ from torch import nn
 
 from annotruth import Segmenter, load_model
 from annotruth.errors import InputError
+from annotruth.training.module import Training
 
 pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
 
@@ -64,6 +65,22 @@ def test_trained_saved_and_loaded(cases, tiny, tmp_path, make, method):
 def test_fitting_again_starts_from_the_network_given(cases, tiny, weights, same):
     model = tiny(network=pointwise())
     assert same(weights(model.fit(cases)), weights(model.fit(cases)))
+
+
+def test_dropout_repeats_and_resumes_bit_for_bit(cases, tiny, weights, same, tmp_path):
+    """What a network draws at random depends on the seed and the epoch, not on what the user drew before."""
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Conv2d(1, 8, 1), nn.Dropout(0.5), nn.Conv2d(8, 2, 1))
+    whole = weights(tiny(network=network, max_epochs=3).fit(cases))
+    torch.manual_seed(5)
+    assert same(weights(tiny(network=network, max_epochs=3).fit(cases)), whole)
+    with pytest.MonkeyPatch.context() as patch:
+        start = Training.on_train_epoch_start
+        patch.setattr(Training, "on_train_epoch_start", lambda self: 1 / (self.current_epoch != 2) and start(self))
+        with pytest.raises(ZeroDivisionError):
+            tiny(network=network, max_epochs=3).fit(cases, run_folder=tmp_path)
+    torch.manual_seed(6)
+    assert same(weights(tiny(network=network, max_epochs=3).fit(cases, run_folder=tmp_path, resume=True)), whole)
 
 
 def test_another_network_does_not_fit_the_file(cases, tiny, tmp_path):
