@@ -54,7 +54,8 @@ class AnySize(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         size = images.shape[2:]
-        missing = [-length % self.stride for length in size]
+        # At least two steps, so that the coarsest resolution has more than the one value that batch norm refuses.
+        missing = [max(-length % self.stride, 2 * self.stride - length) for length in size]
         if not any(missing):
             return self.network(images)
         # F.pad counts from the last axis backwards, two numbers an axis.

@@ -1,8 +1,9 @@
-"""How likely is what an annotator said? Gather-based, in the log domain, with hand-written gradients.
+"""How likely is what an annotator said? Gather-based, with hand-written gradients.
 
 For truth probabilities p, positive weights W and a row-normalised confusion matrix A[i, j] = W[i, j] / Σ_k W[i, k], an
 annotator who said j is explained with probability Σ_i p_i · A[i, j]. That needs only the observed column of W and its
-row sums, so A is never formed: time and memory stay far below one matrix product per pixel.
+row sums, so A is never formed: time and memory stay far below one matrix product per pixel. The sum is formed without
+logarithms where nothing can underflow, and in the log domain where scores are extreme.
 """
 
 from __future__ import annotations
@@ -50,10 +51,10 @@ def observed_log_likelihood(
     """
     if row_weight is None:
         row_weight = log_truth.new_ones(()).expand(log_truth.shape)
+    at_least_single = torch.promote_types(log_truth.dtype, torch.float32)  # networks may run in half precision
     log_likelihood, trace = _ObservedLogLikelihood.apply(
-        one_pixel_axis(log_truth, 2),
-        # Networks that run in half precision: the logarithms need more.
-        one_pixel_axis(scores, 4).to(log_truth.dtype),
+        one_pixel_axis(log_truth, 2).to(at_least_single),
+        one_pixel_axis(scores, 4).to(at_least_single),
         one_pixel_axis(labels, 2),
         one_pixel_axis(row_weight, 2),
     )
