@@ -1,0 +1,51 @@
+"""Two stages: fuse the raters' masks of each item without its image, then train a network on what comes out."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from annotruth.annotations import Annotations
+from annotruth.errors import AnnotruthWarning
+from annotruth.fusion import STAPLE, SpatialSTAPLE
+from annotruth.fusion.base import FusionEstimator
+from annotruth.methods.base import Method, Shape, as_tensor, register
+
+
+@register
+@dataclass(frozen=True)
+class Staple(Method):
+    """STAPLE on each item by itself, as it is used in practice, then a network on the fused masks."""
+
+    name = "staple"
+    paper = "Warfield et al. 2004; two-stage baseline of Zhang et al. 2020"
+    summary = "a network on STAPLE's masks"
+
+    def estimator(self) -> FusionEstimator:
+        """What fuses the masks of one item."""
+        return STAPLE()
+
+    def supervision(self, annotations: Annotations, index: int) -> Tensor:
+        with warnings.catch_warnings():
+            # An item on which few labelled, or none errs, is no news here: the model says so of the whole data set.
+            warnings.simplefilter("ignore", AnnotruthWarning)
+            fused = self.estimator().fit(annotations.take([index]))
+        return as_tensor(fused.predict_item(0)[None])
+
+    def supervising_raters(self, shape: Shape) -> int:
+        return 1
+
+
+@register
+@dataclass(frozen=True)
+class SpatialStaple(Staple):
+    """As staple, with raters' errors that vary over the picture."""
+
+    name = "spatial-staple"
+    paper = "Asman and Landman 2012; two-stage baseline of Zhang et al. 2020"
+    summary = "a network on Spatial STAPLE's masks"
+
+    def estimator(self) -> FusionEstimator:
+        return SpatialSTAPLE()
