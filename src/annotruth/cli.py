@@ -101,7 +101,7 @@ def fuse(
     cases: Annotated[Path, typer.Argument(help="A case folder, or a label table.")],
     output: Output,
     method: Annotated[str, typer.Option(help="majority, mean, staple, spatial-staple or dawid-skene.")] = "staple",
-    scope: Annotated[str, typer.Option(help="Raters' errors over the whole dataset, or in each case.")] = "dataset",
+    scope: Annotated[str, typer.Option(help="dataset: one matrix per rater; case: one in each case.")] = "dataset",
     gold: Annotated[
         Optional[Path], typer.Option(help="Known truth: a folder of masks; for a label table, a table item, truth.")
     ] = None,
@@ -196,21 +196,22 @@ def train(
 
     annotations = load(cases)
     screen.print(f"{annotations!r} in {cases}")
-    from annotruth.methods import make_method
-    from annotruth.training.runs import open_run, start_run, train_run
+    from annotruth.training import Segmenter
+    from annotruth.training.runs import open_run, refuse_used_run, start_run, train_run
 
     if resume:
         run = open_run(output)
         if Path(run.cases) != cases.resolve():
             raise InputError(f"The run in {output} learns from {run.cases}, not from {cases}.")
     else:
-        options = dict(_option(text) for text in option or [])
-        make_method(method, options)  # refuses an unknown name before anything is written
         params = {
             "method": method, "max_epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate,
             "patience": patience, "validation": validation, "augment": augment, "seed": seed,
-            "accelerator": accelerator, **options,
+            "accelerator": accelerator, **dict(_option(text) for text in option or []),
         }  # fmt: skip
+        refuse_used_run(output, overwrite)
+        Segmenter(**params)._checked(annotations)  # whatever is wrong is said before an earlier run is overwritten
+        _refuse_bad_files(cases, quiet)
         run = start_run(output, cases, params, overwrite)
     model = train_run(run, annotations, resume=resume, progress=not quiet)
     _print_raters((each.name, each.skill, *each.interval) for each in model.annotators_.values())
@@ -278,6 +279,18 @@ def reproduce(
         chosen, output, quick=quick, seeds=range(seeds) if seeds else None, tell=lambda line: screen.print(f"  {line}")
     )
     screen.print(f"Table: {output / (table['experiment'] + '.md')}")
+
+
+def _refuse_bad_files(cases: Path, quiet: bool) -> None:
+    """Read every file once, so that a bad one is met before training, not in the middle of it."""
+    from annotruth.io import check as find_problems
+
+    with _progress(quiet) as tell:
+        problems = find_problems(cases, lambda done, total: tell("Checking", done, total))
+    fatal = [problem for problem in problems if problem.severity == "fatal"]
+    if fatal:
+        more = f" ({len(fatal) - 1} more: `annotruth check` lists them.)" if len(fatal) > 1 else ""
+        raise InputError(f"{fatal[0]}{more}")
 
 
 @contextmanager

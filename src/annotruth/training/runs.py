@@ -19,6 +19,7 @@ import annotruth
 from annotruth.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.io import atomic, fresh_folder, load
+from annotruth.io.atomic import refuse_used_folder
 from annotruth.training.segmenter import Segmenter
 
 _OURS = ("run.json", "model.annotruth", "report.html", "checkpoints", "logs")
@@ -48,8 +49,7 @@ class Run:
 def start_run(folder: str | Path, cases: str | Path, params: dict[str, Any], overwrite: bool = False) -> Run:
     """Make a run's folder. One that holds files is refused, unless ``overwrite`` removes an earlier run's files."""
     folder = Path(folder)
-    if (folder / "run.json").is_file() and not overwrite:
-        raise InputError(f"{folder} already holds a run; go on with --resume, or start anew with --overwrite.")
+    refuse_used_run(folder, overwrite)
     fresh_folder(folder, overwrite)
     for name in _OURS:
         path = folder / name
@@ -59,6 +59,13 @@ def start_run(folder: str | Path, cases: str | Path, params: dict[str, Any], ove
         asked = {"annotruth": annotruth.__version__, "cases": run.cases, "params": params}
         temporary.write_text(json.dumps(asked, indent=2) + "\n")
     return run
+
+
+def refuse_used_run(folder: Path, overwrite: bool = False) -> None:
+    """Refuse what :func:`start_run` would, without touching anything yet."""
+    if (folder / "run.json").is_file() and not overwrite:
+        raise InputError(f"{folder} already holds a run; go on with --resume, or start anew with --overwrite.")
+    refuse_used_folder(folder, overwrite)
 
 
 def open_run(folder: str | Path) -> Run:
