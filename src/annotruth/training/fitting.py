@@ -36,6 +36,18 @@ class Schedule:
     progress: bool = True
 
 
+def check_accelerator(name: str) -> None:
+    """Refuse an accelerator that Lightning does not know, or that this machine lacks."""
+    try:
+        with _quiet():
+            L.Trainer(
+                accelerator=name, devices=1, logger=False, enable_checkpointing=False, enable_progress_bar=False,
+                enable_model_summary=False,
+            )  # fmt: skip
+    except Exception as error:  # there is one type for each reason; all of them say what to do
+        raise InputError(f"The accelerator {name!r} cannot be used: {error}") from error
+
+
 def run_training(
     module: Training, train: Cases, validation: Cases | None, schedule: Schedule, folder: Path | None, resume: bool
 ) -> pd.DataFrame:

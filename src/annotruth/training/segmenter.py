@@ -29,7 +29,7 @@ from annotruth.training.annotators import (
     sum_rows,
 )
 from annotruth.training.data import Cases, Standard, training_patch
-from annotruth.training.fitting import Schedule, run_training
+from annotruth.training.fitting import Schedule, check_accelerator, run_training
 from annotruth.training.module import Training
 from annotruth.training.storage import plain, read_model, write_model
 from annotruth.validation import finite_image
@@ -169,6 +169,7 @@ class Segmenter(BaseEstimator):
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise InputError(f"{name} must be positive, not {value}.")
+        check_accelerator(self.accelerator)
         return make_method(self.method, self.options)
 
     def _split(self, annotations: Annotations) -> tuple[Annotations, Annotations | None]:
