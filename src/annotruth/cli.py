@@ -180,7 +180,7 @@ def train(
     method: Annotated[str, typer.Option(help="How to learn; an unknown name lists the known ones.")] = "pixel-cm",
     epochs: Annotated[int, typer.Option(help="Passes over the cases at most.")] = 30,
     batch_size: Annotated[Optional[int], typer.Option(help="Cases per step; by default by their size.")] = None,
-    learning_rate: Annotated[float, typer.Option(help="Peak learning rate.")] = 3e-3,
+    learning_rate: Annotated[float, typer.Option(help="Peak learning rate.")] = 0.01,
     patience: Annotated[int, typer.Option(help="Epochs without a better validation after which to stop.")] = 10,
     validation: Annotated[float, typer.Option(help="Share of the cases held out to decide when to stop.")] = 0.15,
     augment: Annotated[bool, typer.Option("--augment", help="Mirror images and masks at random.")] = False,

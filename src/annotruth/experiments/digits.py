@@ -9,7 +9,7 @@ from annotruth.simulate import noisy_digits, simulate_masks
 
 SETTINGS = ("dense", "one-label")
 """Every rater labels every digit, or one rater, drawn at random, labels each."""
-TRAINING: dict[str, Any] = {"max_epochs": 20}
+TRAINING: dict[str, Any] = {"max_epochs": 16}
 NOTE = "Raters are simulated: good, over, under, wrong, blank. The good rater's masks are the truth itself."
 
 

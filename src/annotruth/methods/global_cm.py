@@ -29,7 +29,7 @@ class GlobalCM(Method):
     paper = "Tanno et al. 2019; Zhang et al. 2020, rebuttal"
     summary = "one confusion matrix per rater, learnt with the network"
     learns_annotators = True
-    annotator_rate = 10.0  # a matrix has few parameters and must keep pace with the network
+    annotator_rate = 3.0  # a matrix has few parameters and must keep pace with the network
 
     trace_weight: float = 0.01
     trace: Literal["posterior", "plain"] = "posterior"

@@ -20,7 +20,7 @@ class PixelCM(GlobalCM):
     name = "pixel-cm"
     paper = "Zhang et al. 2020"
     summary = "a confusion matrix per rater and pixel, from the image"
-    annotator_rate = 1 / 3  # slower than the truth model, or it explains ambiguous borders before the truth settles
+    annotator_rate = 0.1  # slower than the truth model, or it explains ambiguous borders before the truth settles
 
     def annotator_model(self, shape: Shape) -> nn.Module:
         return PixelAnnotators(shape.channels, shape.raters, shape.classes, dims=shape.dims)
@@ -34,7 +34,7 @@ class PixelCMLowRank(GlobalCM):
     name = "pixel-cm-lowrank"
     paper = "Zhang et al. 2020, supplement"
     summary = "pixel-cm with low-rank matrices, for many classes"
-    annotator_rate = 1 / 3
+    annotator_rate = 0.1
 
     rank: int = 1
 

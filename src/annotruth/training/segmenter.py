@@ -35,7 +35,9 @@ from annotruth.training.storage import plain, read_model, write_model
 from annotruth.validation import finite_image
 
 BATCH_PIXELS = 2**20
-"""A batch holds at most this many pixels or voxels, and 32 items, unless batch_size says otherwise."""
+"""A batch holds at most this many pixels or voxels, unless batch_size says otherwise; see also below."""
+BATCH_ITEMS, FEWEST_STEPS = 16, 16
+"""It holds at most so many items, and so few that an epoch has this many steps: small data sets need steps, too."""
 
 
 class Segmenter(BaseEstimator):
@@ -85,7 +87,7 @@ class Segmenter(BaseEstimator):
         network: nn.Module | None = None,
         max_epochs: int = 30,
         batch_size: int | None = None,
-        learning_rate: float = 3e-3,
+        learning_rate: float = 0.01,
         patience: int = 10,
         validation: float = 0.15,
         patch_size: Sequence[int] | None = None,
@@ -356,4 +358,4 @@ def _filled(parts: Parts, state: dict[str, torch.Tensor], path: str | Path) -> P
 def _batch_size(annotations: Annotations, patch: tuple[int, ...] | None) -> int:
     largest = max(int(np.prod(annotations.shape(index))) for index in range(len(annotations)))
     pixels = min(largest, int(np.prod(patch))) if patch is not None else largest
-    return int(np.clip(BATCH_PIXELS // pixels, 1, 32))
+    return max(1, min(BATCH_PIXELS // pixels, BATCH_ITEMS, len(annotations) // FEWEST_STEPS))
