@@ -123,13 +123,10 @@ class Cases(Dataset):
 
 
 class EpochSampler(Sampler[int]):
-    """A new order every epoch, that depends on the seed and the epoch alone, so that a resumed run goes on alike.
+    """A new order every epoch, that depends on the seed and the epoch alone, so that a resumed run goes on alike."""
 
-    With several processes each takes every n-th item of the same order.
-    """
-
-    def __init__(self, cases: Cases, seed: int, process: int = 0, processes: int = 1) -> None:
-        self.cases, self.seed, self.process, self.processes = cases, seed, process, processes
+    def __init__(self, cases: Cases, seed: int) -> None:
+        self.cases, self.seed = cases, seed
         self.epoch = 0
 
     def set_epoch(self, epoch: int) -> None:
@@ -137,10 +134,10 @@ class EpochSampler(Sampler[int]):
 
     def __iter__(self) -> Iterator[int]:
         order = np.random.default_rng([self.seed, self.epoch]).permutation(len(self.cases))
-        return iter(order[self.process :: self.processes].tolist())
+        return iter(order.tolist())
 
     def __len__(self) -> int:
-        return len(range(self.process, len(self.cases), self.processes))
+        return len(self.cases)
 
 
 def loader(cases: Cases, batch_size: int, sampler: Sampler[int] | None = None) -> DataLoader:
