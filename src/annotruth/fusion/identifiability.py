@@ -12,17 +12,14 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from annotruth.errors import IdentifiabilityWarning, InputError, shorten
+from annotruth.fusion.em_kernels import first_linked
 
 FEWEST_RATERS = 3
 """With two raters, many truths explain the same answers equally well; three are enough (independent errors)."""
 CLEAR_MARGIN = 2.0
 """Errors of unfaithful raters cancel on average if the mean diagonal entry is this many times the runner-up."""
-
-_FIRST_ANSWERS = 2**16
 
 
 def identifiability_problems(
@@ -126,24 +123,13 @@ def co_labelling_groups(item: np.ndarray, rater: np.ndarray, n_raters: int) -> n
     array([ 0,  0,  1, -1,  1])
     """
     item, rater = np.asarray(item), np.asarray(rater)
+    if (item[1:] < item[:-1]).any():
+        order = np.argsort(item, kind="stable")
+        item, rater = item[order], rater[order]
     labelled = np.bincount(rater, minlength=n_raters) > 0
     groups = np.full(n_raters, -1, dtype=np.int64)
-    component = _linked(item[:_FIRST_ANSWERS], rater[:_FIRST_ANSWERS], n_raters)
-    if len(np.unique(component[labelled])) > 1:  # the first answers did not link all, so look at the rest
-        component = _linked(item, rater, n_raters)
-    _, first, numbered = np.unique(component[labelled], return_index=True, return_inverse=True)
-    groups[labelled] = np.argsort(np.argsort(first))[numbered]
+    groups[labelled] = np.unique(first_linked(item, rater, n_raters)[labelled], return_inverse=True)[1]
     return groups
-
-
-def _linked(item: np.ndarray, rater: np.ndarray, n_raters: int) -> np.ndarray:
-    """Number the connected groups of raters, (raters,), in no particular order."""
-    order = slice(None) if (item[1:] >= item[:-1]).all() else np.argsort(item, kind="stable")
-    item, rater = item[order], rater[order]
-    same = item[1:] == item[:-1]  # each answer's rater is linked to the one before on the same item: that is enough
-    one, other = rater[1:][same], rater[:-1][same]
-    links = coo_array((np.ones(len(one), dtype=np.int8), (one, other)), (n_raters, n_raters))
-    return np.asarray(connected_components(links.tocsr(), directed=False)[1])
 
 
 def _too_few(count: int) -> list[str]:
@@ -161,10 +147,12 @@ def _too_few(count: int) -> list[str]:
 def _apart(active: np.ndarray, groups: np.ndarray | None, names: list[str]) -> list[str]:
     if groups is None or len(active) < 2:
         return []
-    members = [[names[r] for r in active if groups[r] == g] for g in np.unique(np.asarray(groups)[active])]
+    members: dict[int, list[str]] = {}
+    for rater, group in zip(active.tolist(), np.asarray(groups)[active].tolist()):
+        members.setdefault(group, []).append(names[rater])
     if len(members) < 2:
         return []
-    listed = "; ".join(shorten(group, 3) for group in members[:4]) + ("; …" if len(members) > 4 else "")
+    listed = "; ".join(shorten(group, 3) for group in list(members.values())[:4]) + ("; …" if len(members) > 4 else "")
     return [
         f"The raters fall into {len(members)} groups that share no item ({listed}): skills cannot be compared "
         "across groups; have some items labelled by raters of several groups."

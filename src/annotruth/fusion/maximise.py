@@ -12,6 +12,8 @@ from annotruth.fusion.em_kernels import expect_rows, share_rows
 from annotruth.fusion.threads import run_parts
 from annotruth.fusion.votes import Votes
 
+_UNROLL_ANSWERS, _UNROLL_CLASSES = 2**18, 16  # from so many answers on, code for just this number of classes pays
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -92,6 +94,8 @@ class _Expectation:
         self._lanes = [(number, *part) for number, part in enumerate(split_lanes(votes.first_answer, self._n_cells))]
         self._counts = own_rows(len(self._lanes), self._n_cells)
         self._classes = own_rows(len(self._lanes), votes.n_classes)
+        many = len(votes.answers) >= _UNROLL_ANSWERS and votes.n_classes <= _UNROLL_CLASSES
+        self._unrolled = (0,) * votes.n_classes if many else ()
 
     def __call__(self, parameters: tuple[np.ndarray, np.ndarray] | None) -> tuple[np.ndarray, np.ndarray, float]:
         """Take the expectation under (prior, confusion); without, take the shares of the votes as posterior.
@@ -100,7 +104,7 @@ class _Expectation:
         -------
         expected counts (raters, classes, classes), expected items per class (classes,), log-likelihood
         """
-        votes, n_classes = self._votes, self._votes.n_classes
+        votes, n_classes, unrolled = self._votes, self._votes.n_classes, self._unrolled
         start, cell, label, weight, gold = votes.first_answer, votes.cell, votes.answers.label, votes.weight, votes.gold
         if parameters is not None:
             log_prior, seen = log_of(parameters[0])[None], by_label(parameters[1])
@@ -112,7 +116,7 @@ class _Expectation:
             if parameters is None:
                 share_rows(first, last, start, cell, label, weight, gold, counts, classes, n_classes)
                 return 0.0
-            return expect_rows(first, last, start, cell, weight, gold, log_prior, seen, counts, classes)
+            return expect_rows(first, last, start, cell, weight, gold, log_prior, seen, counts, classes, unrolled)
 
         likelihood = run_parts(work, self._lanes)
         counts = by_truth(self._counts.sum(axis=0), votes.n_raters, n_classes)

@@ -7,8 +7,9 @@ several threads at once and in forked workers.
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -54,7 +55,27 @@ def run_parts(work: Callable[..., T], parts: Sequence[tuple[Any, ...]]) -> list[
     workers = min(thread_count(), len(parts))
     if workers <= 1:
         return [work(*part) for part in parts]
-    return list(_pool(workers).map(lambda part: work(*part), parts))
+    left, results = deque(range(len(parts))), dict[int, T]()
+
+    def take_parts() -> None:
+        while left:
+            try:
+                number = left.popleft()
+            except IndexError:  # another thread took the last one
+                return
+            results[number] = work(*parts[number])
+
+    # This thread works too: nothing waits for others to wake up, and calls may be nested.
+    helpers = [_pool(workers - 1).submit(take_parts) for _ in range(workers - 1)]
+    try:
+        take_parts()
+    finally:
+        left.clear()
+        begun = [helper for helper in helpers if not helper.cancel()]
+        wait(begun)
+    for helper in begun:
+        helper.result()
+    return [results[number] for number in range(len(parts))]
 
 
 @cache
