@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from annotruth import STAPLE, SpatialSTAPLE
+from annotruth import STAPLE, Segmenter, SpatialSTAPLE
 from annotruth.methods import Shape, make_method
 from annotruth.simulate import noisy_digits, simulate_masks
 
@@ -44,3 +44,9 @@ def test_separate_copies_a_given_network():
     network = torch.nn.Conv2d(1, 2, 1)
     parts = make_method("separate").build(Shape(1, 3, 2, 2), network)
     assert len({id(each) for each in parts.truth}) == 3
+
+
+def test_separate_trains_copies_of_a_given_network():
+    network = torch.nn.Conv2d(1, 2, 3, padding=1)
+    model = Segmenter(method="separate", network=network, max_epochs=1, progress=False).fit(annotations())
+    assert model.predict(annotations().images).shape == (3, 28, 28)

@@ -189,7 +189,7 @@ class Segmenter(BaseEstimator):
         example = torch.zeros(2, self._shape.channels, *size)
         try:
             with torch.no_grad():
-                output = self._parts.truth.eval()(example)
+                output = self._parts.eval().log_truth(example)
         except Exception as error:
             raise InputError(f"The given network fails on images of shape {tuple(example.shape)}: {error}") from error
         finally:
