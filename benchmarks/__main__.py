@@ -49,9 +49,9 @@ def main() -> int:
     results.write(options.output, rows, growth, compiling, about, notes)
     shown = Table("work", "beside", "measured", "target", "reached")
     for row in rows:
-        shown.add_row(*results.line(row)[:-1], style=None if row.passed else "red")
+        shown.add_row(*results.line(row)[:-1], style="red" if row.passed is False else None)
     console.print(shown, *notes, f"Compiling took {compiling['empty']:.1f} s. Written to {options.output}.", sep="\n")
-    return 0 if all(row.passed for row in rows) else 1
+    return 1 if any(row.passed is False for row in rows) else 0
 
 
 if __name__ == "__main__":

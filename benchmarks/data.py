@@ -19,7 +19,7 @@ def volumes(size: int, n_classes: int, n_raters: int = 5) -> np.ndarray:
     truth = sum((radius < edge).astype(np.uint8) for edge in edges)
     masks = np.empty((n_raters, size, size, size), dtype=np.uint8)
     for rater in range(n_raters):
-        wrong = rng.random(truth.shape, dtype=np.float32) < 0.08 + 0.05 * rater
+        wrong = rng.random(truth.shape, dtype=np.float32) < 0.04 + 0.03 * rater
         masks[rater] = np.where(wrong, rng.integers(0, n_classes, truth.shape, dtype=np.uint8), truth)
     return masks
 

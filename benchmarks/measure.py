@@ -26,8 +26,8 @@ class Row:
     ----------
     work, peer : what was done, and what it is compared with
     value, unit : the ratio (or accuracy) measured
-    target : what it must reach, and ``at_most`` whether it must stay below instead
-    passed : whether it did, together with ``same`` results where that was asked
+    target : what it must reach, and ``at_most`` whether it must stay below instead; None = only told, not asked for
+    passed : whether it did, together with ``same`` results where that was asked; None without a target
     details : seconds, sizes and differences behind it
     """
 
@@ -35,13 +35,15 @@ class Row:
     peer: str
     value: float
     unit: str
-    target: float
+    target: float | None
     at_most: bool = False
     same: bool = True
     details: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def passed(self) -> bool:
+    def passed(self) -> bool | None:
+        if self.target is None:
+            return None
         reached = self.value <= self.target if self.at_most else self.value >= self.target
         return bool(reached and self.same)
 

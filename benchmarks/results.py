@@ -41,8 +41,8 @@ def line(row: Row) -> list[str]:
         row.work,
         row.peer,
         f"{row.value:.3g} {row.unit}",
-        f"{sign} {row.target:g}",
-        "yes" if row.passed else "no",
+        "none" if row.target is None else f"{sign} {row.target:g}",
+        {True: "yes", False: "no", None: "–"}[row.passed],
         behind,
     ]
 
@@ -80,7 +80,8 @@ def _plot(path: Path, rows: list[Row], growth: dict[int, float]) -> None:
     bars = left.barh(names, [row.value for row in faster], color="#3b6ea5")
     left.bar_label(bars, [f"{row.value:.0f}×" for row in faster], label_type="center", color="white", weight="bold")
     for place, row in enumerate(faster):
-        left.plot([row.target] * 2, [place - 0.4, place + 0.4], color="#c8553d", label=None if place else "target")
+        if row.target is not None:
+            left.plot([row.target] * 2, [place - 0.4, place + 0.4], color="#c8553d", label=None if place else "target")
     left.set(xscale="log", xlabel="times faster than the peer", xlim=(1, 3 * max(row.value for row in faster)))
     left.invert_yaxis()
     left.legend(loc="lower right", frameon=False)
