@@ -29,7 +29,7 @@ app = typer.Typer(
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-screen = Console()
+screen = Console(soft_wrap=True)  # a path or a command broken over two lines cannot be copied
 
 Output = Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier call left in the folder.")]
