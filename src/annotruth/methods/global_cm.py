@@ -9,7 +9,8 @@ from torch import Tensor, nn
 
 from annotruth.errors import InputError
 from annotruth.methods.base import Method, Parts, Shape, register
-from annotruth.nn import Confusion, GlobalAnnotators, IdentityConfusion, noisy_label_loss
+from annotruth.methods.warm_up import warm_up_loss
+from annotruth.nn import GlobalAnnotators, noisy_label_loss
 from annotruth.validation import one_of
 
 
@@ -48,10 +49,6 @@ class GlobalCM(Method):
 
     def loss(self, parts: Parts, images: Tensor, labels: Tensor, progress: float) -> tuple[Tensor, Tensor]:
         log_truth = parts.log_truth(images)
-        confusion: Confusion
         if not self.settled(progress):
-            # The limit of a strongly rewarded trace: the truth model must first look like the labels, class by class,
-            # or the two models may settle with classes swapped.
-            confusion = IdentityConfusion(labels.shape[1], log_truth.shape[1])
-            return noisy_label_loss(log_truth, confusion, labels)
+            return warm_up_loss(log_truth, labels, progress / self.warmup, lambda: parts.annotators(images))
         return noisy_label_loss(log_truth, parts.annotators(images), labels, self.trace_weight, self.trace)
