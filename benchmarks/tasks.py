@@ -37,7 +37,9 @@ def dawid_skene(n_answers: int, n_workers: int, n_classes: int, per_item: int, n
     """Time and memory of Dawid-Skene on many answers."""
     found, truth = data.answers(n_answers, n_workers, n_classes, per_item)
     annotations = data.table(found, len(truth), n_workers, n_classes)
-    at.DawidSkene(max_iter=1, tol=0).fit(annotations.take(range(100))).predict_proba()
+    some = annotations.take(range(min(len(truth), 2**18 // per_item + 1)))  # enough to compile what many answers need
+    at.DawidSkene(max_iter=1, tol=0).fit(some).predict_proba()
+    del some
     with PeakMemory() as peak:
         start = time.perf_counter()
         posterior = at.DawidSkene(max_iter=n_iter, tol=0).fit(annotations).predict_proba()

@@ -45,6 +45,16 @@ def test_same_posteriors_as_crowd_kit(one_coin: bool, n_iter: int) -> None:
     np.testing.assert_allclose(fused.predict_proba(), expected.to_numpy(), atol=1e-6)
 
 
+def test_code_for_many_answers_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    annotations = at.Annotations.from_answers(crowd()[0], classes=4)
+    gold = np.where(np.arange(300) < 20, crowd()[1], -1)
+    usual = at.DawidSkene().fit(annotations, gold=gold)
+    monkeypatch.setattr("annotruth.fusion.maximise._UNROLL_ANSWERS", 0)
+    unrolled = at.DawidSkene().fit(annotations, gold=gold)
+    np.testing.assert_allclose(unrolled.confusion_, usual.confusion_, atol=1e-9)
+    np.testing.assert_allclose(unrolled.log_likelihood_, usual.log_likelihood_, rtol=1e-12)
+
+
 def test_beats_majority_and_finds_the_raters() -> None:
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 3, 2000)
