@@ -153,6 +153,7 @@ class _FolderRun:
         self._across, self._progress = across, progress or (lambda stage, done, total: None)
         self._work = CaseWork(estimator, None if truth is None else "truth", output)
         self._set_aside: list[SetAside] = []
+        self._earlier: list[Path] | None = None
         self._written: list[Path] = []
 
     def __call__(self, overwrite: bool) -> tuple[Fusion, dict[str, Any]]:
@@ -165,14 +166,13 @@ class _FolderRun:
             raise InputError(f"{self._truth}: the folder holds the truth of no case that can be fused. {reason}")
         check_settings(self._work.estimator, annotations)
         fresh_folder(self._output, overwrite)
-        earlier = begin_output(self._output, annotations.items)
         with _noting_warnings() as noted:
             by_case = self._work.estimator.scope == "case"
             fused, patterns = self._fuse_each(annotations) if by_case else self._fuse_all(annotations)
         labelled = np.stack([(case.votes != MISSING_PIXEL).any(axis=1) for case in patterns]).sum(axis=0)
         counts = {"labelled cases": labelled, "labelled pixels": fused.labelled_counts_}
         write_raters(self._output / RATERS, fused, counts)
-        tidy_output(self._output, earlier, self._written)
+        tidy_output(self._output, self._earlier or [], self._written)
         values = pixel_values(fused, annotations) or range(len(fused.classes_))
         lost = {each.case for each in self._set_aside}
         more = {
@@ -186,7 +186,7 @@ class _FolderRun:
         annotations, patterns = self._each("Counting votes", self._work.count, annotations)
 
         def finish(whole: Estimate) -> list[LocalTally]:
-            _, answers = self._each("Writing", partial(self._work.finish, whole), annotations)
+            _, answers = self._each("Writing", partial(self._work.finish, whole), annotations, writes=True)
             self._written += [path for _, paths in answers for path in paths]
             return [tally for tally, _ in answers]
 
@@ -200,7 +200,7 @@ class _FolderRun:
 
     def _fuse_each(self, annotations: Annotations) -> tuple[FusionEstimator, list[Patterns]]:
         """Learn from each case on its own and write it at once; then sum up."""
-        annotations, answers = self._each("Fusing", self._work.fuse_alone, annotations)
+        annotations, answers = self._each("Fusing", self._work.fuse_alone, annotations, writes=True)
         patterns, cases, files = (list(each) for each in zip(*answers))
         self._written += [path for paths in files for path in paths]
         fused = clone(self._work.estimator)
@@ -209,7 +209,7 @@ class _FolderRun:
         return fused._learn(start=None, first=len(cases)), patterns
 
     def _each(
-        self, stage: str, work: Callable[[Annotations], Any], annotations: Annotations
+        self, stage: str, work: Callable[[Annotations], Any], annotations: Annotations, writes: bool = False
     ) -> tuple[Annotations, list[Any]]:
         """Do work on every case; give the cases on which it could be done, and the answers. Set the others aside."""
         cases = [annotations.take([index]) for index in range(len(annotations))]
@@ -219,6 +219,8 @@ class _FolderRun:
             if isinstance(answer, SetAside):
                 self._set_aside.append(answer)
             else:
+                if writes and self._earlier is None:  # not sooner: if no case can be fused, all stays as it was
+                    self._earlier = begin_output(self._output, annotations.items)
                 good.append(index)
                 answers.append(answer)
             self._progress(stage, index + 1, len(cases))
