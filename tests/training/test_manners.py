@@ -67,7 +67,7 @@ def test_settings_name_everything_that_was_used(cases, tiny):
     settings = model.settings_
     assert settings["method"] == "pixel-cm"
     assert settings["network"] == "U-Net"
-    assert settings["batch_size"] == 32
+    assert settings["batch_size"] == 1
     assert settings["patch_size"] is None
     assert settings["options"]["trace_weight"] == 0.25
     assert "warmup" in settings["options"]  # defaults too
