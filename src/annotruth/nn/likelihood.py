@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from annotruth.nn.blocks import blocks, one_pixel_axis
-from annotruth.nn.rows import in_range
+from annotruth.nn.rows import in_range, is_ordinary
 from annotruth.validation import MISSING_PIXEL
 
 
@@ -73,59 +73,54 @@ class _ObservedLogLikelihood(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         log_likelihood, trace = log_truth.new_empty(labels.shape), log_truth.new_empty(labels.shape)
         row_sum = scores.new_empty(scores[:, :, :, 0].shape)
+        ctx.ordinary = is_ordinary(scores)
         for items, pixels in blocks(scores):
-            rows, below = in_range(scores[items, ..., pixels], dim=3)
+            rows, below = _rows(scores[items, ..., pixels], ctx.ordinary)
             weights = F.softplus(rows)
             sums = torch.sum(weights, dim=3, out=row_sum[items, ..., pixels])
             diagonal = _diagonal(weights).div(sums).mul_(row_weight[items, None, :, pixels])
             trace[items, :, pixels] = diagonal.sum(dim=2)
-            given = labels[items, :, pixels]
-            index = _column_index(given, scores.shape[2])
+            index = _column_index(labels[items, :, pixels], scores.shape[2])
             probability = weights.gather(3, index).squeeze(3).div_(sums)
             joint, scale = _joint(log_truth[items, None, :, pixels], probability, below, index)
-            explained = joint.sum(dim=2).log_().add_(scale)
-            log_likelihood[items, :, pixels] = explained.masked_fill_(given == MISSING_PIXEL, 0)
+            log_likelihood[items, :, pixels] = joint.sum(dim=2).log_().add_(scale)
+        log_likelihood.masked_fill_(labels == MISSING_PIXEL, 0)
         ctx.save_for_backward(log_truth, scores, labels, row_weight, log_likelihood, row_sum)
-        ctx.set_materialize_grads(False)
         return log_likelihood, trace
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor, Tensor, None, None]:
+    def backward(ctx: Any, of_likelihood: Tensor, of_trace: Tensor) -> tuple[Tensor, Tensor, None, None]:
         log_truth, scores, labels, row_weight, log_likelihood, row_sum = ctx.saved_tensors
-        of_likelihood, of_trace = gradients
-        grad_truth = log_truth.new_zeros(log_truth.shape)
-        grad_scores = scores.new_empty(scores.shape)
+        of_likelihood = of_likelihood.masked_fill(labels == MISSING_PIXEL, 0)
+        grad_truth, grad_scores = log_truth.new_empty(log_truth.shape), scores.new_empty(scores.shape)
         for items, pixels in blocks(scores):
-            rows, below = in_range(scores[items, ..., pixels], dim=3)
+            rows, below = _rows(scores[items, ..., pixels], ctx.ordinary)
             sums = row_sum[items, ..., pixels]
-            # The slope of softplus is the sigmoid. All entries of a row share the gradient of that row's sum …
+            index = _column_index(labels[items, :, pixels], scores.shape[2])
+            column = rows.gather(3, index).squeeze(3)
+            weight = F.softplus(column)
+            joint, scale = _joint(log_truth[items, None, :, pixels], weight / sums, below, index)
+            # How far each true class is responsible for the observed label, p(y = i | label), times its gradient.
+            per_label = of_likelihood[items, :, pixels] * (scale - log_likelihood[items, :, pixels]).exp_()
+            share = joint.mul_(per_label.unsqueeze(2))
+            torch.sum(share, dim=1, out=grad_truth[items, :, pixels])
+            # The slope of softplus is the sigmoid. All entries of a row share the gradient of the row's sum; the
+            # observed column and the diagonal have one of their own.
             gradient = torch.sigmoid(rows, out=grad_scores[items, ..., pixels])
-            of_sum = torch.zeros_like(sums)
-            on_diagonal = on_column = None
-            if of_trace is not None:
-                on_diagonal = of_trace[items, :, pixels].unsqueeze(2) * row_weight[items, None, :, pixels]
-                of_sum.addcmul_(on_diagonal, F.softplus(_diagonal(rows)).div_(sums))
-                on_diagonal.div_(sums).mul_(_diagonal(gradient))
-            if of_likelihood is not None:
-                given = labels[items, :, pixels]
-                index = _column_index(given, scores.shape[2])
-                column = rows.gather(3, index).squeeze(3)
-                weight = F.softplus(column)
-                joint, scale = _joint(log_truth[items, None, :, pixels], weight / sums, below, index)
-                # How far each true class is responsible for the observed label, p(y = i | label), times its gradient.
-                per_label = of_likelihood[items, :, pixels] * (scale - log_likelihood[items, :, pixels]).exp_()
-                share = joint.mul_(per_label.masked_fill_(given == MISSING_PIXEL, 0).unsqueeze(2))
-                torch.sum(share, dim=1, out=grad_truth[items, :, pixels])
-                of_sum.add_(share)
-                on_column = share.mul_(column.sigmoid_().div_(weight))
-            gradient.mul_(of_sum.div_(sums).neg_().unsqueeze(3))
-            # … and the diagonal and the observed column each have one of their own.
-            if on_diagonal is not None:
-                _diagonal(gradient).add_(on_diagonal)
-            if on_column is not None:
-                gradient.scatter_add_(3, index, on_column.unsqueeze(3))
+            on_column = column.sigmoid_().div_(weight).mul_(share)
+            of_diagonal = (of_trace[items, :, None, pixels] * row_weight[items, None, :, pixels]).div_(sums)
+            of_sum = share.addcmul_(of_diagonal, F.softplus(_diagonal(rows))).div_(sums).neg_()
+            on_diagonal = of_diagonal.mul_(_diagonal(gradient))
+            gradient.mul_(of_sum.unsqueeze(3))
+            _diagonal(gradient).add_(on_diagonal)
+            gradient.scatter_add_(3, index, on_column.unsqueeze(3))
         return grad_truth, grad_scores, None, None
+
+
+def _rows(scores: Tensor, ordinary: bool) -> tuple[Tensor, Tensor | None]:
+    """Scores in the range of softplus, and how far they lie below it, if anywhere."""
+    return (scores, None) if ordinary else in_range(scores, dim=3)
 
 
 def _joint(log_truth: Tensor, probability: Tensor, below: Tensor | None, index: Tensor) -> tuple[Tensor, Tensor]:

@@ -9,7 +9,12 @@ LOWEST = -60.0
 """Below this, softplus(x) is exp(x) to the last digit, and its logarithm is x itself."""
 
 
-def in_range(scores: Tensor, dim: int) -> tuple[Tensor, Tensor | None]:
+def is_ordinary(scores: Tensor) -> bool:
+    """Whether :func:`in_range` can be spared. On a GPU, waiting for the answer would cost more than it spares."""
+    return scores.device.type == "cpu" and bool(scores.amin() > LOWEST)
+
+
+def in_range(scores: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     """Split scores into a part that softplus cannot underflow on, and how far they lie below it.
 
     Where all of a row lies far below 0, softplus is the exponential, and adding a constant to the row changes nothing
@@ -19,7 +24,7 @@ def in_range(scores: Tensor, dim: int) -> tuple[Tensor, Tensor | None]:
     Returns
     -------
     rows : scores of at least :data:`LOWEST`, with the same row-normalised softplus
-    below : 0 or less; an entry's probability is the one that ``rows`` gives, times exp(below). None where all are 0
+    below : 0 or less; an entry's probability is the one that ``rows`` gives, times exp(below)
 
     Examples
     --------
@@ -29,9 +34,6 @@ def in_range(scores: Tensor, dim: int) -> tuple[Tensor, Tensor | None]:
             [-30., -32.]]), tensor([[  0., -40.],
             [  0.,   0.]]))
     """
-    # Looking first is cheaper than splitting nothing off, except where it would make a GPU wait for the answer.
-    if scores.device.type == "cpu" and scores.amin() > LOWEST:
-        return scores, None
     raised = scores - (scores.detach().amax(dim, keepdim=True) - LOWEST / 2).clamp_max_(0)
     rows = raised.clamp_min(LOWEST)
     return rows, raised - rows
@@ -61,5 +63,4 @@ def log_row_probabilities(scores: Tensor, dim: int) -> Tensor:
     """
     rows, below = in_range(scores, dim)
     weights = F.softplus(rows)
-    log_probabilities = weights.log() - weights.sum(dim, keepdim=True).log()
-    return log_probabilities if below is None else log_probabilities + below
+    return weights.log() - weights.sum(dim, keepdim=True).log() + below
