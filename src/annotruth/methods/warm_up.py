@@ -12,6 +12,8 @@ from annotruth.validation import MISSING_PIXEL
 
 LEAST_SHARE = 0.1
 """A rater who tells less than this share of what the best one tells has no say in the second half of the warm-up."""
+TOLD_APART = 0.5
+"""The network tells classes apart once its own view and the best rater's labels tell this much of each other."""
 DOUBT = 1e-6
 """What is left to the classes the network does not take for the truth, so that logarithms stay finite."""
 
@@ -42,6 +44,8 @@ def warm_up_loss(
         return noisy_label_loss(log_truth, word, labels)
     truth = log_truth.detach().exp()
     told = informedness(truth, labels)
+    if told.max() < TOLD_APART:
+        return noisy_label_loss(log_truth, word, labels)
     silent = (told < LEAST_SHARE * told.max()).view(1, -1, *[1] * (labels.ndim - 2))
     of_truth, likelihood = noisy_label_loss(log_truth, word, torch.where(silent, MISSING_PIXEL, labels))
     settled = torch.zeros_like(truth).scatter_(1, truth.argmax(dim=1, keepdim=True), 1.0)
