@@ -103,16 +103,16 @@ def test_what_teaches_each_baseline():
 
 @pytest.mark.parametrize("name", ["global-cm", "pixel-cm", "pixel-cm-lowrank"])
 def test_warm_up_takes_labels_at_their_word(name):
-    """Before raters' errors are learnt the loss is that of the mean labels; the annotator model gets no gradient."""
+    """At first the loss is that of the mean labels, and the annotator model gets no gradient."""
     method = make_method(name, {"warmup": 0.5})
     shape = Shape(channels=1, raters=2, classes=3, dims=2)
     torch.manual_seed(0)
     parts = method.build(shape)
     images, labels = torch.randn(2, 1, 8, 8), torch.randint(0, 3, (2, 2, 8, 8), dtype=torch.uint8)
     labels[0, 1] = 255
-    loss, likelihood = method.loss(parts, images, labels, progress=0.49)
+    loss, likelihood = method.loss(parts, images, labels, progress=0.2)
     mean, _ = make_method("mean").loss(parts.__class__(parts.truth, make_method("mean").annotator_model(shape)),
-                                       images, labels, progress=0.49)  # fmt: skip
+                                       images, labels, progress=0.2)  # fmt: skip
     assert loss.item() == likelihood.item() == pytest.approx(mean.item(), rel=1e-6)
     loss.backward()
     assert all(weight.grad is None for weight in parts.annotators.parameters())
