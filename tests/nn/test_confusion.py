@@ -78,6 +78,19 @@ def test_likelihood_and_trace_are_those_of_the_matrices(kind, size):
     torch.testing.assert_close(whole, torch.einsum("brii...->br...", matrices))
 
 
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_loss_is_the_mean_over_labels_given(kind, size):
+    confusion, (log_truth, labels, row_weight) = make(kind, size), data(size)
+    given = labels != 255
+    for weight in (None, row_weight):
+        log_likelihood, trace = confusion.likelihood(log_truth, labels, weight)
+        for trace_weight in (0.0, 0.3):
+            loss, likelihood = confusion.loss(log_truth, labels, trace_weight, weight)
+            torch.testing.assert_close(likelihood, -log_likelihood[given].mean().detach())
+            torch.testing.assert_close(loss, (trace_weight * trace - log_likelihood)[given].mean())
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_rows_are_probabilities(kind):
     matrices = make(kind, (4, 6)).dense()

@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 
 from annotruth.nn.blocks import in_blocks, one_pixel_axis, pixel_blocks
-from annotruth.nn.likelihood import observed_log_likelihood
+from annotruth.nn.likelihood import full_weight, observed_log_likelihood
+from annotruth.nn.pixel_loss import pixel_loss
 from annotruth.nn.rows import row_probabilities
 from annotruth.validation import MISSING_PIXEL
 
@@ -32,17 +33,33 @@ class Confusion(ABC):
         log_truth : (batch, classes, *spatial) log-probabilities of the true class
         labels : (batch, raters, *spatial) integers, 255 = not labelled
         row_weight : (batch, classes, *spatial), how much each diagonal entry counts in the trace; all of them fully if
-            not given. Taken as a constant: no gradient flows into it
+            not given
 
         Returns
         -------
         log_likelihood : (batch, raters, *spatial), 0 where not labelled
         trace : (batch, raters, *spatial), Σ_i row_weight_i · A[i, i]
         """
-        if row_weight is None:
-            row_weight = log_truth.new_ones(()).expand(log_truth.shape)
+        row_weight = full_weight(log_truth) if row_weight is None else row_weight
         log_likelihood, trace = self._explain(*(one_pixel_axis(part, 2) for part in (log_truth, labels, row_weight)))
         return log_likelihood.view(labels.shape), trace.view(labels.shape)
+
+    def loss(
+        self, log_truth: Tensor, labels: Tensor, trace_weight: float = 0.0, row_weight: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Mean of ``trace_weight`` · trace − log-likelihood over the labels given, and of −log-likelihood alone.
+
+        Both come from :meth:`likelihood`, where the parameters are explained. The row weights are taken as constants,
+        and the second result as a figure to look at: no gradient flows into those or from this.
+        """
+        row_weight = full_weight(log_truth) if row_weight is None else row_weight.detach()
+        given = labels != MISSING_PIXEL
+        count = given.sum().clamp_min(1)
+        log_likelihood, trace = self.likelihood(log_truth, labels, row_weight)
+        negative = -log_likelihood.sum() / count
+        if trace_weight == 0:
+            return negative, negative.detach()
+        return negative + trace_weight * (trace * given).sum() / count, negative.detach()
 
     def mean_rows(self, truth: Tensor) -> tuple[Tensor, Tensor]:
         """Truth-weighted sums of rows over an item, and their weights: numerator and denominator of the mean matrix.
@@ -164,6 +181,12 @@ class PixelConfusion(Confusion):
 
     def _explain(self, log_truth: Tensor, labels: Tensor, row_weight: Tensor) -> tuple[Tensor, Tensor]:
         return observed_log_likelihood(log_truth, one_pixel_axis(self.scores, 4), labels, row_weight)
+
+    def loss(
+        self, log_truth: Tensor, labels: Tensor, trace_weight: float = 0.0, row_weight: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        row_weight = full_weight(log_truth) if row_weight is None else row_weight.detach()
+        return pixel_loss(log_truth, self.scores, labels, trace_weight, row_weight)
 
     def _summed_rows(self, truth: Tensor) -> Tensor:
         rows = truth.new_zeros(self.scores.shape[:4])

@@ -7,7 +7,7 @@ from typing import Literal
 from torch import Tensor
 
 from annotruth.nn.confusion import Confusion
-from annotruth.validation import MISSING_PIXEL, one_of
+from annotruth.validation import one_of
 
 
 def noisy_label_loss(
@@ -30,7 +30,7 @@ def noisy_label_loss(
     Returns
     -------
     loss : scalar to minimise
-    likelihood : scalar, its likelihood part: the negative log-likelihood per label given
+    likelihood : scalar, its likelihood part: the negative log-likelihood per label given, without gradient
 
     Both are averages over the labels given (over raters, items and pixels).
 
@@ -61,11 +61,5 @@ def noisy_label_loss(
     >>> loss.backward()
     """
     one_of(trace, ("posterior", "plain"), "trace")
-    given = labels != MISSING_PIXEL
-    count = given.sum().clamp_min(1)
     row_weight = log_truth.detach().exp() if trace == "posterior" else None
-    log_likelihood, traces = confusion.likelihood(log_truth, labels, row_weight)
-    negative = -log_likelihood.sum() / count
-    if trace_weight == 0:
-        return negative, negative
-    return negative + trace_weight * (traces * given).sum() / count, negative
+    return confusion.loss(log_truth, labels, trace_weight, row_weight)
