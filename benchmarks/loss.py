@@ -23,6 +23,7 @@ BATCH, RATERS, CLASSES, SIZE = 8, 5, 4, 192
 FULL_CLASSES, LOW_RANK_CLASSES, FEATURES = 10, 50, 16
 
 Problem = tuple[Tensor, Tensor, Tensor]
+Loss = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 def problem(channels: int, classes: int, batch: int, size: int) -> Problem:
@@ -56,7 +57,7 @@ def multiplied(log_truth: Tensor, scores: Tensor, labels: Tensor) -> Tensor:
     return (likelihood + TRACE_WEIGHT * trace) / (labels != 255).sum()
 
 
-def from_features(kind: str) -> tuple[int, Callable[[Tensor, Tensor, Tensor], Tensor]]:
+def from_features(kind: str) -> tuple[int, Loss]:
     """Number of classes, and the loss from an annotator network's last features, its last layer included."""
     torch.manual_seed(SEED)
     if kind == "low rank":
@@ -73,7 +74,8 @@ def from_features(kind: str) -> tuple[int, Callable[[Tensor, Tensor, Tensor], Te
 
 def task(name: str, batch: int = BATCH, size: int = SIZE) -> tuple[Problem, Callable[[], None]]:
     """Inputs, and one step on them: forward and backward."""
-    channels, classes, loss = RATERS * CLASSES**2, CLASSES, gathered if name == "gathered" else multiplied
+    loss: Loss = gathered if name == "gathered" else multiplied
+    channels, classes = RATERS * CLASSES**2, CLASSES
     if name in ("full", "low rank"):
         channels, (classes, loss) = FEATURES, from_features(name)
     inputs = problem(channels, classes, batch, size)
@@ -115,14 +117,14 @@ def run() -> Iterator[Row]:
     yield Row(work, "a matrix product per pixel", slow / fast, "× faster", 3, same=same, details=details)
 
     small, large = peak_memory("gathered"), peak_memory("multiplied")
-    details = {"MB": small / 1e6, "MB of the peer": large / 1e6}
+    details = {"MB": round(small / 1e6), "MB of the peer": round(large / 1e6)}
     yield Row(work, "a matrix product per pixel", small / large, "× the memory", 0.5, at_most=True, details=details)
 
     work = f"Loss step from features, rank 1 at {LOW_RANK_CLASSES} classes"
     peer = f"full matrices at {FULL_CLASSES} classes"
     low_rank, full = peak_memory("low rank"), peak_memory("full")
     ours_seconds, full_seconds = in_turns(task("low rank")[1], task("full")[1], 3)
-    details = {"MB": low_rank / 1e6, "MB of the peer": full / 1e6}
+    details = {"MB": round(low_rank / 1e6), "MB of the peer": round(full / 1e6)}
     details |= {"seconds": ours_seconds, "seconds of the peer": full_seconds}
     yield Row(work, peer, low_rank / full, "× the memory", 1, at_most=True, details=details)
 
