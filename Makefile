@@ -36,7 +36,8 @@ docs: $(VENV)/.installed-docs
 	$(BIN)/mkdocs build --strict
 
 bench: $(VENV)/.installed-bench
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks $(if $(DATA),--data $(DATA))
+	$(BIN)/python -m benchmarks.loss
 
 clean:
 	rm -rf $(VENV) build dist site runs .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
