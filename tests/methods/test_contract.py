@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from annotruth import Annotations, Segmenter, load_model
-from annotruth.methods import METHODS, Shape, make_method
+from annotruth.methods import METHODS, Batch, Shape, make_method
 from annotruth.simulate import noisy_digits, simulate_masks
 
 pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
@@ -42,7 +42,7 @@ def test_builds_and_gives_gradients(method, dims, classes):
     labels[0, 0] = 255
     for progress in (0.0, 0.5, 1.0):
         parts.zero_grad()
-        loss, likelihood = made.loss(parts, images, labels, progress)
+        loss, likelihood = made.loss(parts, Batch(images, labels), progress)
         assert torch.isfinite(loss)
         assert loss.shape == likelihood.shape == ()
         loss.backward()
@@ -58,7 +58,7 @@ def test_a_batch_without_any_label_is_no_accident(method):
     shape = Shape(channels=1, raters=3, classes=2, dims=2)
     parts = made.build(shape)
     labels = torch.full((2, made.supervising_raters(shape), 8, 8), 255, dtype=torch.uint8)
-    loss, _ = made.loss(parts, torch.randn(2, 1, 8, 8), labels, progress=1.0)
+    loss, _ = made.loss(parts, Batch(torch.randn(2, 1, 8, 8), labels), progress=1.0)
     loss.backward()
     assert loss.item() == 0
 

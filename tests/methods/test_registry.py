@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from annotruth import Annotations
 from annotruth.errors import InputError
-from annotruth.methods import METHODS, Shape, make_method
+from annotruth.methods import METHODS, Batch, Shape, make_method
 from annotruth.methods.base import majority_of
 
 
@@ -110,15 +110,15 @@ def test_warm_up_takes_labels_at_their_word(name):
     parts = method.build(shape)
     images, labels = torch.randn(2, 1, 8, 8), torch.randint(0, 3, (2, 2, 8, 8), dtype=torch.uint8)
     labels[0, 1] = 255
-    loss, likelihood = method.loss(parts, images, labels, progress=0.2)
+    loss, likelihood = method.loss(parts, Batch(images, labels), progress=0.2)
     mean, _ = make_method("mean").loss(parts.__class__(parts.truth, make_method("mean").annotator_model(shape)),
-                                       images, labels, progress=0.2)  # fmt: skip
+                                       Batch(images, labels), progress=0.2)  # fmt: skip
     assert loss.item() == likelihood.item() == pytest.approx(mean.item(), rel=1e-6)
     loss.backward()
     assert all(weight.grad is None for weight in parts.annotators.parameters())
     assert not method.settled(0.49)
     assert method.settled(0.5)
-    loss, likelihood = method.loss(parts, images, labels, progress=0.5)
+    loss, likelihood = method.loss(parts, Batch(images, labels), progress=0.5)
     loss.backward()
     assert loss.item() != likelihood.item()  # the trace counts now
     assert any(weight.grad is not None for weight in parts.annotators.parameters())

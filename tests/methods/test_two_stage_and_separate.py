@@ -7,7 +7,7 @@ import torch
 
 from annotruth import STAPLE, Segmenter, SpatialSTAPLE
 from annotruth.errors import IdentifiabilityWarning
-from annotruth.methods import Shape, make_method
+from annotruth.methods import Batch, Shape, make_method
 from annotruth.simulate import noisy_digits, simulate_masks
 
 
@@ -36,7 +36,7 @@ def test_separate_networks_learn_from_their_own_rater_and_are_averaged():
 
     labels = torch.ones(2, 2, 8, 8, dtype=torch.uint8)
     labels[:, 1] = 255  # the second rater labelled nothing, so the second network has nothing to learn
-    loss, _ = method.loss(parts, images, labels, progress=0.0)
+    loss, _ = method.loss(parts, Batch(images, labels), progress=0.0)
     loss.backward()
     first, second = ([p.grad for p in network.parameters()] for network in parts.truth)
     assert any(grad is not None and grad.abs().sum() > 0 for grad in first)

@@ -2,7 +2,7 @@
 
 import torch
 
-from annotruth.methods import Shape, make_method
+from annotruth.methods import Batch, Shape, make_method
 from annotruth.methods.warm_up import informedness, warm_up_loss
 from annotruth.nn import GlobalAnnotators, IdentityConfusion, noisy_label_loss
 
@@ -66,7 +66,7 @@ def test_methods_with_matrices_warm_up_and_then_settle():
     _, labels = scene()
     images = torch.rand(4, 1, 16, 16)
     parts.eval()
-    early, _ = method.loss(parts, images, labels, progress=0.1)
+    early, _ = method.loss(parts, Batch(images, labels), progress=0.1)
     torch.testing.assert_close(early, noisy_label_loss(parts.log_truth(images), IdentityConfusion(3, 2), labels)[0])
-    late, _ = method.loss(parts, images, labels, progress=0.6)
+    late, _ = method.loss(parts, Batch(images, labels), progress=0.6)
     torch.testing.assert_close(late, noisy_label_loss(parts.log_truth(images), parts.annotators(images), labels)[0])

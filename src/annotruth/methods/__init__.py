@@ -1,10 +1,11 @@
 """Every method by its name, each a short file naming its parts. Importing this folder makes them known."""
 
 from annotruth.methods import baselines, fused, global_cm, pixel_cm, separate
-from annotruth.methods.base import METHODS, Method, Parts, Shape, make_method
+from annotruth.methods.base import METHODS, Batch, Method, Parts, Shape, make_method
 
 __all__ = [
     "METHODS",
+    "Batch",
     "Method",
     "Parts",
     "Shape",

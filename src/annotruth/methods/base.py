@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -25,6 +25,24 @@ class Shape:
     raters: int
     classes: int
     dims: int
+
+
+class Batch(NamedTuple):
+    """Items to learn from, together.
+
+    Attributes
+    ----------
+    images : (items, channels, *spatial)
+    labels : (items, raters, *spatial) uint8, 255 = not labelled
+    positions : (items,) where the items stand in the data set
+    raters : (raters,) who the raters of ``labels`` are, where only those with a label in this batch are listed; None =
+        all, in order
+    """
+
+    images: Tensor
+    labels: Tensor
+    positions: Tensor | None = None
+    raters: Tensor | None = None
 
 
 class Parts(nn.Module):
@@ -78,12 +96,12 @@ class Method:
         """Put the parts together, around the user's own network if there is one."""
         return Parts(network if network is not None else self.truth_model(shape), self.annotator_model(shape))
 
-    def loss(self, parts: Parts, images: Tensor, labels: Tensor, progress: float) -> tuple[Tensor, Tensor]:
+    def loss(self, parts: Parts, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
         """The loss to minimise, and the negative log-likelihood of the labels.
 
         ``progress`` runs from 0 to 1 over the training.
         """
-        return noisy_label_loss(parts.log_truth(images), parts.annotators(images), labels)
+        return noisy_label_loss(parts.log_truth(batch.images), parts.annotators(batch.images), batch.labels)
 
     def settled(self, progress: float) -> bool:
         """Whether the loss has taken its final form; before that, training is not stopped early."""

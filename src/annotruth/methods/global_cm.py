@@ -8,7 +8,7 @@ from typing import Literal
 from torch import Tensor, nn
 
 from annotruth.errors import InputError
-from annotruth.methods.base import Method, Parts, Shape, register
+from annotruth.methods.base import Batch, Method, Parts, Shape, register
 from annotruth.methods.warm_up import warm_up_loss
 from annotruth.nn import GlobalAnnotators, noisy_label_loss
 from annotruth.validation import one_of
@@ -47,7 +47,8 @@ class GlobalCM(Method):
     def settled(self, progress: float) -> bool:
         return progress >= self.warmup
 
-    def loss(self, parts: Parts, images: Tensor, labels: Tensor, progress: float) -> tuple[Tensor, Tensor]:
+    def loss(self, parts: Parts, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
+        images, labels = batch.images, batch.labels
         log_truth = parts.log_truth(images)
         if not self.settled(progress):
             return warm_up_loss(log_truth, labels, progress / self.warmup, lambda: parts.annotators(images))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from annotruth.methods.base import Method, Parts, Shape, register
+from annotruth.methods.base import Batch, Method, Parts, Shape, register
 from annotruth.nn import IdentityAnnotators, IdentityConfusion, noisy_label_loss
 
 
@@ -41,10 +41,10 @@ class Separate(Method):
         ]
         return SeparateNetworks(nn.ModuleList(networks), IdentityAnnotators(shape.raters, shape.classes))
 
-    def loss(self, parts: Parts, images: Tensor, labels: Tensor, progress: float) -> tuple[Tensor, Tensor]:
+    def loss(self, parts: Parts, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
         assert isinstance(parts, SeparateNetworks)
-        logs = parts.log_networks(images)
+        logs = parts.log_networks(batch.images)
         word = IdentityConfusion(1, logs[0].shape[1])
-        losses = [noisy_label_loss(log, word, labels[:, [rater]])[0] for rater, log in enumerate(logs)]
+        losses = [noisy_label_loss(log, word, batch.labels[:, [rater]])[0] for rater, log in enumerate(logs)]
         total = torch.stack(losses).mean()
         return total, total

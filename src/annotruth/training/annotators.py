@@ -80,7 +80,7 @@ def count_confusion(
     rows : (items, raters, classes, classes);  weights : (items, raters, classes)
     """
     rows, weights = [], []
-    for images, labels, positions in loader(cases, batch_size):
+    for images, labels, positions, _ in loader(cases, batch_size):
         sizes = [cases.annotations.shape(position) for position in positions.tolist()]
         row, weight = sum_rows(method, parts, images, None if method.learns_annotators else labels, sizes, patch)
         rows.append(row.numpy())

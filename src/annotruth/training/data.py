@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 
 from annotruth.annotations import Annotations
 from annotruth.errors import InputError
-from annotruth.methods import Method
+from annotruth.methods import Batch, Method
 from annotruth.validation import MISSING_PIXEL
 
 MEMORY = 2 * 2**30
@@ -70,7 +70,7 @@ def training_patch(annotations: Annotations, asked: Sequence[int] | None) -> tup
 
 
 class Cases(Dataset):
-    """Batches of images (batch, channels, *spatial), labels (batch, raters, *spatial) and item positions.
+    """Batches of images (batch, channels, *spatial) and labels (batch, raters, *spatial).
 
     Images of a batch that differ in size are padded at their far ends; padding is not labelled.
     """
@@ -94,12 +94,12 @@ class Cases(Dataset):
     def __len__(self) -> int:
         return len(self.annotations)
 
-    def __getitems__(self, indices: list[int]) -> tuple[Tensor, Tensor, Tensor]:
+    def __getitems__(self, indices: list[int]) -> Batch:
         pairs = [self._one(index) for index in indices]
         size = tuple(int(n) for n in np.max([image.shape[1:] for image, _ in pairs], axis=0))
         images = torch.stack([_pad(image, size, 0.0) for image, _ in pairs])
         labels = torch.stack([_pad(label, size, MISSING_PIXEL) for _, label in pairs])
-        return images, labels, torch.tensor(indices)
+        return Batch(images, labels, torch.tensor(indices))
 
     def _read(self, index: int) -> tuple[Tensor, Tensor]:
         image = self.annotations.item_image(index)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from annotruth.errors import AnnotruthError
-from annotruth.methods import Method, Parts
+from annotruth.methods import Batch, Method, Parts
 from annotruth.validation import MISSING_PIXEL
 
 
@@ -33,11 +33,11 @@ class Training(L.LightningModule):
         # Whatever a method draws at random depends on the seed and the epoch alone, resumed or not.
         torch.manual_seed(hash((self.seed, self.current_epoch)) % 2**63)
 
-    def training_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_index: int) -> Tensor:
-        images, labels, self._positions = batch
-        loss, likelihood = self.method.loss(self.parts, images, labels, self.progress)
+    def training_step(self, batch: Batch, batch_index: int) -> Tensor:
+        self._positions = batch.positions
+        loss, likelihood = self.method.loss(self.parts, batch, self.progress)
         self._check_finite("loss", loss)
-        self.log("train_loss", likelihood, on_step=False, on_epoch=True, prog_bar=True, batch_size=_given(labels))
+        self.log("train_loss", likelihood, on_step=False, on_epoch=True, prog_bar=True, batch_size=_given(batch.labels))
         return loss
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
@@ -45,13 +45,13 @@ class Training(L.LightningModule):
         gradients = [weight.grad for weight in self.parts.parameters() if weight.grad is not None]
         self._check_finite("gradient", torch.nn.utils.get_total_norm(gradients))
 
-    def validation_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_index: int) -> None:
-        images, labels, _ = batch
-        _, likelihood = self.method.loss(self.parts, images, labels, self.progress)
-        self.log("val_loss", likelihood, prog_bar=True, batch_size=_given(labels), sync_dist=True)
+    def validation_step(self, batch: Batch, batch_index: int) -> None:
+        _, likelihood = self.method.loss(self.parts, batch, self.progress)
+        self.log("val_loss", likelihood, prog_bar=True, batch_size=_given(batch.labels), sync_dist=True)
 
     def _check_finite(self, what: str, value: Tensor) -> None:
         if not torch.isfinite(value):
+            assert self._positions is not None
             names = ", ".join(self.items[position] for position in self._positions.tolist())
             raise AnnotruthError(
                 f"The {what} became {value.item()} in epoch {self.current_epoch} on the cases {names}. "
