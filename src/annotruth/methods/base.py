@@ -37,12 +37,15 @@ class Batch(NamedTuple):
     positions : (items,) where the items stand in the data set
     raters : (raters,) who the raters of ``labels`` are, where only those with a label in this batch are listed; None =
         all, in order
+    confusion : (items, all raters, classes, classes) what is known of the raters' errors on these items, nan where
+        nothing is; None = nothing
     """
 
     images: Tensor
     labels: Tensor
     positions: Tensor | None = None
     raters: Tensor | None = None
+    confusion: Tensor | None = None
 
 
 class Parts(nn.Module):
@@ -69,12 +72,15 @@ class Method:
     paper: ClassVar[str]
     summary: ClassVar[str]
     learns_annotators: ClassVar[bool] = False
-    """Whether the annotator model is learnt; if not, raters are compared with the estimated truth afterwards."""
+    """Whether the annotator model tells how raters err; if not, they are compared with the estimated truth later."""
 
     learns_from_raters: ClassVar[bool] = True
     """Whether the raters' labels teach the network, so that their errors can mislead it."""
     annotator_rate: ClassVar[float] = 1.0
     """The annotator model's learning rate, as a multiple of the truth model's."""
+
+    def check(self, annotations: Annotations) -> None:
+        """Refuse annotations that the method cannot learn from, before anything is begun."""
 
     def supervision(self, annotations: Annotations, index: int) -> Tensor:
         """What one item's labels say: (raters, *spatial) uint8. Every rater's mask, unless a method fuses them."""
@@ -83,6 +89,10 @@ class Method:
     def supervising_raters(self, shape: Shape) -> int:
         """How many raters :meth:`supervision` gives."""
         return shape.raters
+
+    def known_confusion(self, annotations: Annotations, index: int) -> np.ndarray | None:
+        """What is known beforehand of the raters' errors on one item, see ``Batch.confusion``: mostly nothing."""
+        return None
 
     def truth_model(self, shape: Shape) -> nn.Module:
         """The network from images to class scores, where the user gives none."""
@@ -95,6 +105,9 @@ class Method:
     def build(self, shape: Shape, network: nn.Module | None = None) -> Parts:
         """Put the parts together, around the user's own network if there is one."""
         return Parts(network if network is not None else self.truth_model(shape), self.annotator_model(shape))
+
+    def prepare(self, parts: Parts, annotations: Annotations) -> None:
+        """Give the parts what they are to know of the training items, before training."""
 
     def loss(self, parts: Parts, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
         """The loss to minimise, and the negative log-likelihood of the labels.

@@ -47,9 +47,11 @@ class Clean(Method):
     summary = "a network on the true labels, where they are known"
     learns_from_raters = False
 
-    def supervision(self, annotations: Annotations, index: int) -> Tensor:
+    def check(self, annotations: Annotations) -> None:
         if not annotations.has_truth:
             raise InputError("The method clean learns from the truth, and these annotations carry none (truth/).")
+
+    def supervision(self, annotations: Annotations, index: int) -> Tensor:
         return as_tensor(annotations.item_truth(index))[None]
 
     def supervising_raters(self, shape: Shape) -> int:
