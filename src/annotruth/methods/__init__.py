@@ -1,6 +1,6 @@
 """Every method by its name, each a short file naming its parts. Importing this folder makes them known."""
 
-from annotruth.methods import baselines, fused, global_cm, pixel_cm, separate
+from annotruth.methods import baselines, fused, global_cm, oracle_cm, pixel_cm, separate
 from annotruth.methods.base import METHODS, Batch, Method, Parts, Shape, make_method
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "fused",
     "global_cm",
     "make_method",
+    "oracle_cm",
     "pixel_cm",
     "separate",
 ]
