@@ -16,7 +16,7 @@ from annotruth.training.data import Cases, loader
 from annotruth.validation import MISSING_PIXEL
 
 if TYPE_CHECKING:
-    from annotruth.training.segmenter import Segmenter
+    from annotruth.training.estimator import Estimator
 
 RESAMPLES = 200
 
@@ -36,7 +36,7 @@ class Annotator:
     name: str
     confusion: np.ndarray
     interval: tuple[float, float]
-    _model: Segmenter
+    _model: Estimator
 
     def __repr__(self) -> str:
         return f"Annotator({self.name!r}, skill={self.skill:.3f})"
@@ -80,9 +80,10 @@ def count_confusion(
     rows : (items, raters, classes, classes);  weights : (items, raters, classes)
     """
     rows, weights = [], []
-    for images, labels, positions, _ in loader(cases, batch_size):
-        sizes = [cases.annotations.shape(position) for position in positions.tolist()]
-        row, weight = sum_rows(method, parts, images, None if method.learns_annotators else labels, sizes, patch)
+    for batch in loader(cases, batch_size):
+        sizes = [cases.annotations.shape(position) for position in batch.positions.tolist()]
+        labels = None if method.learns_annotators else batch.labels
+        row, weight = sum_rows(method, parts, batch.images, labels, sizes, patch)
         rows.append(row.numpy())
         weights.append(weight.numpy())
     return np.concatenate(rows), np.concatenate(weights)

@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 from monai.inferers import sliding_window_inference
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from annotruth.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.fusion.identifiability import warn_identifiability
-from annotruth.methods import Method, Parts, Shape, make_method
-from annotruth.training.annotators import (
-    Annotator,
-    count_confusion,
-    labelled_pixels,
-    mean_confusion,
-    skill_intervals,
-    sum_rows,
-)
+from annotruth.methods import Method, Shape, make_method
+from annotruth.training.annotators import count_confusion, labelled_pixels, mean_confusion, skill_intervals, sum_rows
 from annotruth.training.data import Cases, Standard, training_patch
-from annotruth.training.fitting import Schedule, check_accelerator, run_training
-from annotruth.training.module import Training
-from annotruth.training.storage import plain, read_model, write_model
+from annotruth.training.estimator import Estimator
 from annotruth.validation import finite_image
 
 BATCH_PIXELS = 2**20
@@ -40,7 +27,7 @@ BATCH_ITEMS, FEWEST_STEPS = 16, 16
 """It holds at most so many items, and so few that an epoch has this many steps: small data sets need steps, too."""
 
 
-class Segmenter(BaseEstimator):
+class Segmenter(Estimator):
     """Learns the true segmentation, and every rater's way of erring, from the raters' masks.
 
     Parameters
@@ -111,20 +98,6 @@ class Segmenter(BaseEstimator):
         self.progress = progress
         self.options = options
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The constructor's arguments, the method's options among them."""
-        return {**super().get_params(deep=False), **self.options}
-
-    def set_params(self, **params: Any) -> Segmenter:
-        """Change arguments of the constructor, or options of the method."""
-        own = super().get_params(deep=False)
-        for name, value in params.items():
-            if name in own:
-                setattr(self, name, value)
-            else:
-                self.options = {**self.options, name: value}
-        return self
-
     # -- learning -----------------------------------------------------------------------------------------------
 
     def fit(self, annotations: Annotations, *, run_folder: str | Path | None = None, resume: bool = False) -> Segmenter:
@@ -144,18 +117,13 @@ class Segmenter(BaseEstimator):
         self._shape = Shape(len(self._standard.mean), len(self.raters_), len(self.classes_), len(train.shape(0)))
         cases = Cases(train, method, self._standard, self._patch, self.augment, self.seed)
         validation = None if held_out is None else Cases(held_out, method, self._standard, self._patch, seed=self.seed)
-        with torch.random.fork_rng():
-            torch.manual_seed(self.seed)
-            self._parts = method.build(self._shape, deepcopy(self.network))  # so that another fit starts afresh
-        self._check_network(train.shape(0))
-        batch_size = int(self.batch_size or _batch_size(train, self._patch))
-        self._schedule = Schedule(
-            int(self.max_epochs), batch_size, int(self.patience), int(self.seed), self.accelerator, self.progress
+        self._build(method)
+        method.prepare(self._parts, train)
+        size = train.shape(0) if self._patch is None else tuple(min(n, p) for n, p in zip(train.shape(0), self._patch))
+        self._check_network((self._shape.channels, *size), (self._shape.classes, *size))
+        self._train(
+            method, cases, validation, int(self.batch_size or _batch_size(train, self._patch)), run_folder, resume
         )
-        module = Training(method, self._parts, train.items, float(self.learning_rate), int(self.seed))
-        folder = None if run_folder is None else Path(run_folder)
-        self.history_ = run_training(module, cases, validation, self._schedule, folder, resume)
-        self._parts.eval().cpu()
         every_rater = Method()  # a method may fuse the masks it learns from; here all of them count
         self._learn_annotators(method, Cases(train, every_rater, self._standard))
         return self
@@ -165,41 +133,9 @@ class Segmenter(BaseEstimator):
             raise InputError("Segmenter learns from masks; these annotations are a label table.")
         if not annotations.has_images:
             raise InputError("Segmenter needs the images; give them with images=, or put them into images/.")
-        if not 0 <= self.validation < 1:
-            raise InputError(f"validation is a share of the items, 0 ≤ validation < 1, not {self.validation}.")
-        for name in ("max_epochs", "batch_size", "learning_rate"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise InputError(f"{name} must be positive, not {value}.")
-        check_accelerator(self.accelerator)
-        return make_method(self.method, self.options)
-
-    def _split(self, annotations: Annotations) -> tuple[Annotations, Annotations | None]:
-        groups = len(set(annotations.groups or annotations.items))
-        if self.validation == 0 or groups * self.validation < 1:
-            return annotations, None
-        train, held_out = annotations.split([1 - self.validation, self.validation], seed=self.seed)
-        return (train, held_out) if len(train) and len(held_out) else (annotations, None)  # a group may be too large
-
-    def _check_network(self, size: tuple[int, ...]) -> None:
-        """Refuse a network of the user's whose output does not fit images of this size, before any training."""
-        if self.network is None:
-            return
-        size = size if self._patch is None else tuple(min(n, p) for n, p in zip(size, self._patch))
-        example = torch.zeros(2, self._shape.channels, *size)
-        try:
-            with torch.no_grad():
-                output = self._parts.eval().log_truth(example)
-        except Exception as error:
-            raise InputError(f"The given network fails on images of shape {tuple(example.shape)}: {error}") from error
-        finally:
-            self._parts.train()
-        wanted = (2, self._shape.classes, *size)
-        if tuple(output.shape) != wanted:
-            raise InputError(
-                f"The given network turns images {tuple(example.shape)} into {tuple(output.shape)}, "
-                f"but class scores {wanted} are needed."
-            )
+        method = self._checked_method()
+        method.check(annotations)
+        return method
 
     def _learn_annotators(self, method: Method, cases: Cases) -> None:
         rows, weights = count_confusion(method, self._parts, cases, self._schedule.batch_size, self._patch)
@@ -211,13 +147,6 @@ class Segmenter(BaseEstimator):
                 self.confusion_, frequency / frequency.sum(), labelled_pixels(cases), raters=self.raters_,
                 classes=self.classes_, stacklevel=4,
             )  # fmt: skip
-
-    def _set_annotators(self, confusion: np.ndarray, intervals: np.ndarray) -> None:
-        self.confusion_ = confusion
-        self.annotators_ = {
-            name: Annotator(name, confusion[r], (float(intervals[r, 0]), float(intervals[r, 1])), self)
-            for r, name in enumerate(self.raters_)
-        }
 
     @property
     def dims_(self) -> int:
@@ -295,64 +224,16 @@ class Segmenter(BaseEstimator):
 
     # -- keeping ------------------------------------------------------------------------------------------------
 
-    @property
-    def settings_(self) -> dict[str, Any]:
-        """Everything that determined this model, as plain values."""
-        own = {name: value for name, value in self.get_params().items() if name not in ("network", *self.options)}
-        used = {"batch_size": self._schedule.batch_size, "patch_size": self._patch}
-        method = make_method(self.method, self.options)
-        own |= used | {"network": "own" if self.network is not None else "U-Net", "options": vars(method)}
-        return json.loads(json.dumps(own, default=plain))
+    def _used_settings(self) -> dict[str, Any]:
+        return {"patch_size": self._patch, "network": "own" if self.network is not None else "U-Net"}
 
-    def save(self, path: str | Path) -> Path:
-        """Write the model to one file (safetensors with a JSON head, no pickle)."""
-        check_is_fitted(self, "annotators_")
-        facts = {
-            "params": {name: value for name, value in self.get_params().items() if name != "network"},
-            "own_network": self.network is not None,
-            "classes": self.classes_,
-            "raters": self.raters_,
-            "pixel_values": self.pixel_values_,
-            "shape": vars(self._shape),
-            "patch": self._patch,
-            "batch_size": self._schedule.batch_size,
-            "standard": vars(self._standard),
-            "confusion": self.confusion_.tolist(),
-            "intervals": [annotator.interval for annotator in self.annotators_.values()],
-            "history": self.history_.to_dict("list"),
-            "warnings": self.warnings_,
-        }
-        return write_model(Path(path), "Segmenter", facts, self._parts.state_dict())
+    def _facts(self) -> dict[str, Any]:
+        return {"pixel_values": self.pixel_values_, "patch": self._patch}
 
-    @classmethod
-    def load(cls, path: str | Path, network: nn.Module | None = None) -> Segmenter:
-        """Read a model; one trained around your own network needs that network again."""
-        facts, state = read_model(Path(path), "Segmenter")
-        if facts["own_network"] and network is None:
-            raise InputError(f"{path} was trained around your own network; pass it again with network=.")
-        model = cls(network=network, **facts["params"])
-        model.classes_, model.raters_ = tuple(facts["classes"]), tuple(facts["raters"])
+    def _take_facts(self, facts: dict[str, Any]) -> None:
         values = facts["pixel_values"]
-        model.pixel_values_ = None if values is None else {int(number): value for number, value in values.items()}
-        model._shape = Shape(**facts["shape"])
-        model._patch = None if facts["patch"] is None else tuple(facts["patch"])
-        model._standard = Standard(**facts["standard"])
-        model._schedule = Schedule(model.max_epochs, facts["batch_size"], model.patience, model.seed)
-        model.history_ = pd.DataFrame(facts["history"])
-        model.warnings_ = facts["warnings"]
-        with torch.random.fork_rng():
-            parts = make_method(model.method, model.options).build(model._shape, deepcopy(network))
-        model._parts = _filled(parts, state, path)
-        model._set_annotators(np.array(facts["confusion"]), np.array(facts["intervals"]))
-        return model
-
-
-def _filled(parts: Parts, state: dict[str, torch.Tensor], path: str | Path) -> Parts:
-    try:
-        parts.load_state_dict(state)
-    except RuntimeError as error:
-        raise InputError(f"{path} does not fit this network: {error}") from error
-    return parts.eval()
+        self.pixel_values_ = None if values is None else {int(number): value for number, value in values.items()}
+        self._patch = None if facts["patch"] is None else tuple(facts["patch"])
 
 
 def _batch_size(annotations: Annotations, patch: tuple[int, ...] | None) -> int:
