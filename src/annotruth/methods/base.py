@@ -90,8 +90,11 @@ class Method:
         """How many raters :meth:`supervision` gives."""
         return shape.raters
 
-    def known_confusion(self, annotations: Annotations, index: int) -> np.ndarray | None:
-        """What is known beforehand of the raters' errors on one item, see ``Batch.confusion``: mostly nothing."""
+    def known_confusion(self, annotations: Annotations, index: int) -> Tensor | None:
+        """What is known beforehand of the raters' errors on one item (raters, classes, classes), nan where nothing is.
+
+        None if nothing is known of any item.
+        """
         return None
 
     def truth_model(self, shape: Shape) -> nn.Module:

@@ -77,8 +77,10 @@ class OracleCM(Method):
         faithful = np.eye(known.shape[-1])  # where nothing is known of a row, no label was given either
         parts.annotators.matrices.copy_(torch.from_numpy(np.where(np.isnan(known), faithful, known)))
 
-    def known_confusion(self, annotations: Annotations, index: int) -> np.ndarray | None:
-        return None if self.matrices is not None else normalise_rows(_counts(annotations, index))
+    def known_confusion(self, annotations: Annotations, index: int) -> Tensor | None:
+        if self.matrices is not None:
+            return None
+        return torch.from_numpy(normalise_rows(_counts(annotations, index))).float()
 
     def loss(self, parts: Parts, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
         assert isinstance(parts.annotators, KnownAnnotators)
@@ -124,8 +126,8 @@ def _matrix(given: Any, rater: str, classes: int) -> np.ndarray:
     if not (matrix >= 0).all() or not np.allclose(matrix.sum(axis=1), 1, atol=1e-3):
         sums = ", ".join(f"{row:.3g}" for row in matrix.sum(axis=1))
         raise InputError(
-            f"The matrix of rater {rater} must hold chances from 0 to 1, each row (a true class) summing to 1; its rows "
-            f"sum to {sums}."
+            f"The matrix of rater {rater} must hold chances from 0 to 1, each row (a true class) summing to 1; the "
+            f"rows sum to {sums}."
         )
     return matrix / matrix.sum(axis=1, keepdims=True)
 

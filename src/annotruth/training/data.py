@@ -90,6 +90,8 @@ class Cases(Dataset):
         pixels = sum(int(np.prod(annotations.shape(i))) for i in range(len(annotations)))
         size = pixels * (4 * len(standard.mean) + len(annotations.raters))
         self._kept = [self._read(i) for i in range(len(annotations))] if size <= MEMORY else None
+        known = [method.known_confusion(annotations, i) for i in range(len(annotations))]
+        self._confusion = None if known[0] is None else torch.stack([one for one in known if one is not None])
 
     def __len__(self) -> int:
         return len(self.annotations)
@@ -99,7 +101,8 @@ class Cases(Dataset):
         size = tuple(int(n) for n in np.max([image.shape[1:] for image, _ in pairs], axis=0))
         images = torch.stack([_pad(image, size, 0.0) for image, _ in pairs])
         labels = torch.stack([_pad(label, size, MISSING_PIXEL) for _, label in pairs])
-        return Batch(images, labels, torch.tensor(indices))
+        confusion = None if self._confusion is None else self._confusion[indices]
+        return Batch(images, labels, torch.tensor(indices), confusion=confusion)
 
     def _read(self, index: int) -> tuple[Tensor, Tensor]:
         image = self.annotations.item_image(index)
