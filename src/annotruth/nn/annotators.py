@@ -8,13 +8,18 @@ from __future__ import annotations
 import math
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from annotruth.nn.backbones import unet
 from annotruth.nn.blocks import one_pixel_axis
 from annotruth.nn.confusion import Confusion, GlobalConfusion, IdentityConfusion, PixelConfusion
-from annotruth.nn.low_rank import LowRankConfusion
+from annotruth.nn.low_rank import GlobalLowRankConfusion, LowRankConfusion
+from annotruth.nn.rater_table import rater_rows
 from annotruth.nn.rows import log_row_probabilities
+
+LEAST = 1e-3
+"""No entry of a matrix to start from is smaller, or gradients could hardly raise it again."""
 
 
 def identity_scores(classes: int) -> Tensor:
@@ -27,6 +32,14 @@ def identity_scores(classes: int) -> Tensor:
             [-5.,  1.]])
     """
     return 6 * torch.eye(classes) - 5
+
+
+def low_rank_scores(classes: int, rank: int) -> Tensor:
+    """Scores (2, classes, rank) of a low-rank matrix close to the identity, whatever the rank.
+
+    The rater is faithful 98 times in 100; else gives any label, as likely as another.
+    """
+    return torch.stack([torch.full((classes, rank), -4 - math.log(rank)), torch.zeros(classes, rank)])
 
 
 class IdentityAnnotators(nn.Module):
@@ -42,8 +55,9 @@ class IdentityAnnotators(nn.Module):
         super().__init__()
         self.raters, self.classes = raters, classes
 
-    def forward(self, images: Tensor) -> Confusion:
-        return IdentityConfusion(self.raters, self.classes, images.device)
+    def forward(self, images: Tensor, raters: Tensor | None = None) -> Confusion:
+        """Matrices of all raters, or of some (their positions)."""
+        return IdentityConfusion(self.raters if raters is None else len(raters), self.classes, images.device)
 
 
 class GlobalAnnotators(nn.Module):
@@ -60,9 +74,35 @@ class GlobalAnnotators(nn.Module):
         super().__init__()
         self.scores = nn.Parameter(identity_scores(classes).repeat(raters, 1, 1))
 
-    def forward(self, images: Tensor) -> Confusion:
-        log_matrices = log_row_probabilities(self.scores, dim=2)
+    def forward(self, images: Tensor, raters: Tensor | None = None) -> Confusion:
+        """Matrices of all raters, or of some (their positions), whose gradients then are sparse."""
+        log_matrices = log_row_probabilities(rater_rows(self.scores, raters), dim=2)
         return GlobalConfusion(log_matrices.exp(), log_matrices)
+
+    @torch.no_grad()
+    def set_matrices(self, matrices: Tensor) -> None:
+        """Start from these matrices (raters, classes, classes) instead; entries of 0 are raised a little."""
+        # The inverse of softplus; row sums stay as they are, so that learning goes on at the usual pace.
+        weights = matrices.clamp_min(LEAST).to(self.scores) * F.softplus(torch.tensor(1.0))
+        self.scores.copy_(weights.expm1().log())
+
+
+class GlobalLowRankAnnotators(nn.Module):
+    """One learnt matrix per rater of low rank plus a share of the identity: for very many classes.
+
+    Examples
+    --------
+    >>> GlobalLowRankAnnotators(raters=3, classes=1000)(torch.zeros(1, 8)).dense().shape
+    torch.Size([1, 3, 1000, 1000])
+    """
+
+    def __init__(self, raters: int, classes: int, rank: int = 1) -> None:
+        super().__init__()
+        self.scores = nn.Parameter(low_rank_scores(classes, rank).repeat(raters, 1, 1, 1))
+
+    def forward(self, images: Tensor, raters: Tensor | None = None) -> Confusion:
+        """Matrices of all raters, or of some (their positions), whose gradients then are sparse."""
+        return GlobalLowRankConfusion(rater_rows(self.scores, raters))
 
 
 class PixelAnnotators(nn.Module):
@@ -102,9 +142,7 @@ class LowRankAnnotators(nn.Module):
         self.raters, self.classes = raters, classes
         features = max(2 * width, raters * rank)
         self.features = nn.Sequential(unet(in_channels, features, dims=dims, width=width), nn.PReLU())
-        # Faithful 98 times in 100, whatever the rank; else any label, as likely as another.
-        mix = torch.full((classes * rank,), -4 - math.log(rank))
-        self.head = _small_head(features, torch.cat([mix, torch.zeros(classes * rank)]).repeat(raters))
+        self.head = _small_head(features, low_rank_scores(classes, rank).flatten().repeat(raters))
 
     def forward(self, images: Tensor) -> Confusion:
         return LowRankConfusion(self.features(images), self.head, self.raters, self.classes)

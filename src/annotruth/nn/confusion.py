@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 
 from annotruth.nn.blocks import in_blocks, one_pixel_axis, pixel_blocks
+from annotruth.nn.labels import class_index, is_given
 from annotruth.nn.likelihood import full_weight, observed_log_likelihood
 from annotruth.nn.pixel_loss import pixel_loss
 from annotruth.nn.rows import row_probabilities
-from annotruth.validation import MISSING_PIXEL
 
 
 class Confusion(ABC):
@@ -31,7 +31,7 @@ class Confusion(ABC):
         Parameters
         ----------
         log_truth : (batch, classes, *spatial) log-probabilities of the true class
-        labels : (batch, raters, *spatial) integers, 255 = not labelled
+        labels : (batch, raters, *spatial) integers; 255 or -1 = not labelled
         row_weight : (batch, classes, *spatial), how much each diagonal entry counts in the trace; all of them fully if
             not given
 
@@ -53,7 +53,7 @@ class Confusion(ABC):
         and the second result as a figure to look at: no gradient flows into those or from this.
         """
         row_weight = full_weight(log_truth) if row_weight is None else row_weight.detach()
-        given = labels != MISSING_PIXEL
+        given = is_given(labels, log_truth.shape[1])
         count = given.sum().clamp_min(1)
         log_likelihood, trace = self.likelihood(log_truth, labels, row_weight)
         negative = -log_likelihood.sum() / count
@@ -113,8 +113,8 @@ class IdentityConfusion(Confusion):
         return torch.eye(self.classes, device=self.device).expand(1, self.raters, -1, -1)
 
     def _explain(self, log_truth: Tensor, labels: Tensor, row_weight: Tensor) -> tuple[Tensor, Tensor]:
-        observed = labels.clamp(max=self.classes - 1).long()
-        log_likelihood = log_truth.gather(1, observed).masked_fill(labels == MISSING_PIXEL, 0)
+        log_likelihood = log_truth.gather(1, class_index(labels, self.classes))
+        log_likelihood = log_likelihood.masked_fill(~is_given(labels, self.classes), 0)
         return log_likelihood, row_weight.sum(dim=1, keepdim=True).repeat(1, self.raters, 1)
 
     def _summed_rows(self, truth: Tensor) -> Tensor:
@@ -146,18 +146,29 @@ class GlobalConfusion(Confusion):
         return self.matrices if self.matrices.ndim == 4 else self.matrices[None]
 
     def _explain(self, log_truth: Tensor, labels: Tensor, row_weight: Tensor) -> tuple[Tensor, Tensor]:
+        if labels.shape[2] == 1 and self.matrices.ndim == 3:
+            return self._explain_answers(log_truth, labels, row_weight)
         matrices = self.dense().expand(len(labels), -1, -1, -1)
         logs = _log(matrices) if self.log_matrices is None else self.log_matrices.expand(matrices.shape)
         diagonal = matrices.diagonal(dim1=2, dim2=3)
 
         def explain(log_truth: Tensor, labels: Tensor, row_weight: Tensor) -> tuple[Tensor, Tensor]:
-            observed = labels.clamp(max=matrices.shape[3] - 1).long()
+            observed = class_index(labels, matrices.shape[3])
             columns = logs.gather(3, observed.unsqueeze(2).expand(-1, -1, matrices.shape[2], -1))
             log_likelihood = (log_truth.unsqueeze(1) + columns).logsumexp(dim=2)
             trace = torch.einsum("bri,bis->brs", diagonal, row_weight)
-            return log_likelihood.masked_fill(labels == MISSING_PIXEL, 0), trace
+            return log_likelihood.masked_fill(~is_given(labels, matrices.shape[3]), 0), trace
 
         return in_blocks(explain, log_truth, labels, row_weight, per_pixel=diagonal.numel())
+
+    def _explain_answers(self, log_truth: Tensor, labels: Tensor, row_weight: Tensor) -> tuple[Tensor, Tensor]:
+        """As :meth:`_explain` for items of one pixel, looking at the given labels only: of many raters few answer."""
+        item, rater, pixel = is_given(labels, self.matrices.shape[2]).nonzero(as_tuple=True)
+        logs = _log(self.matrices) if self.log_matrices is None else self.log_matrices
+        columns = logs[rater, :, labels[item, rater, pixel].long()]
+        explained = (log_truth[item, :, pixel] + columns).logsumexp(dim=1)
+        log_likelihood = log_truth.new_zeros(labels.shape).index_put((item, rater, pixel), explained)
+        return log_likelihood, torch.einsum("ri,bis->brs", self.matrices.diagonal(dim1=1, dim2=2), row_weight)
 
     def _summed_rows(self, truth: Tensor) -> Tensor:
         return truth.sum(dim=2)[:, None, :, None] * self.dense()

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from annotruth.nn.blocks import in_blocks, one_pixel_axis
+from annotruth.nn.labels import class_index, is_given
 from annotruth.nn.rows import log_row_probabilities
-from annotruth.validation import MISSING_PIXEL
 
 
 def observed_log_likelihood(
@@ -23,7 +23,7 @@ def observed_log_likelihood(
     ----------
     log_truth : (batch, classes, *spatial) log-probabilities of the true class
     scores : (batch, raters, classes, classes, *spatial), [true, observed]
-    labels : (batch, raters, *spatial) integers, observed classes, 255 = not labelled
+    labels : (batch, raters, *spatial) integers, observed classes; 255 or -1 = not labelled
     row_weight : (batch, classes, *spatial), how much each diagonal entry counts in the trace; all of them fully if not
         given
 
@@ -47,7 +47,7 @@ def observed_log_likelihood(
         column = log_matrices.gather(3, column_index(labels, classes)).squeeze(3)
         log_likelihood = (log_truth.unsqueeze(1) + column).logsumexp(dim=2)
         trace = (row_weight.unsqueeze(1) * diagonal_of(log_matrices).exp()).sum(dim=2)
-        return log_likelihood.masked_fill(labels == MISSING_PIXEL, 0), trace
+        return log_likelihood.masked_fill(~is_given(labels, classes), 0), trace
 
     row_weight = full_weight(log_truth) if row_weight is None else row_weight
     single = torch.promote_types(log_truth.dtype, torch.float32)  # networks may run in half precision
@@ -76,8 +76,7 @@ def column_index(labels: Tensor, classes: int) -> Tensor:
     >>> column_index(labels, classes=3).shape, column_index(labels, classes=3)[0, 0, 0, 0]
     (torch.Size([1, 1, 3, 1, 2]), tensor([1, 2]))
     """
-    observed = labels.clamp(max=classes - 1).long()
-    return observed[:, :, None, None].expand(-1, -1, classes, 1, -1)
+    return class_index(labels, classes)[:, :, None, None].expand(-1, -1, classes, 1, -1)
 
 
 def diagonal_of(matrices: Tensor) -> Tensor:

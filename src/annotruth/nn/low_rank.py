@@ -11,7 +11,7 @@ from torch import Tensor
 
 from annotruth.nn.blocks import in_blocks, one_pixel_axis, pixel_blocks
 from annotruth.nn.confusion import Confusion
-from annotruth.validation import MISSING_PIXEL
+from annotruth.nn.labels import class_index, is_given
 
 
 @dataclass
@@ -53,7 +53,7 @@ class LowRankConfusion(Confusion):
     def _explain(self, log_truth: Tensor, labels: Tensor, row_weight: Tensor) -> tuple[Tensor, Tensor]:
         def explain(features: Tensor, log_truth: Tensor, labels: Tensor, row_weight: Tensor) -> tuple[Tensor, Tensor]:
             stay, mix, pattern = self._log_parts(features)
-            observed = labels.clamp(max=self.classes - 1).long().unsqueeze(2)
+            observed = class_index(labels, self.classes).unsqueeze(2)
             stayed = log_truth.gather(1, observed.squeeze(2)).unsqueeze(2) + stay.gather(2, observed)
             used = _log_sum(log_truth[:, None, :, None] + mix, dim=2)  # p(the rater draws from pattern k)
             index = observed.unsqueeze(3).expand(-1, -1, 1, pattern.shape[3], -1)
@@ -61,7 +61,7 @@ class LowRankConfusion(Confusion):
             log_likelihood = _log_sum(torch.cat([stayed, drawn], dim=2), dim=2)
             diagonal = stay.exp() + (mix + pattern).exp().sum(dim=3)
             trace = (row_weight.unsqueeze(1) * diagonal).sum(dim=2)
-            return log_likelihood.masked_fill(labels == MISSING_PIXEL, 0), trace
+            return log_likelihood.masked_fill(~is_given(labels, self.classes), 0), trace
 
         features = one_pixel_axis(self.features, 2)
         per_pixel = len(features) * self.raters * self.classes
@@ -82,6 +82,51 @@ class LowRankConfusion(Confusion):
         mix, pattern = scores.view(len(scores), self.raters, 2, self.classes, -1, scores.shape[2]).unbind(dim=2)
         shares = F.pad(mix, (0, 0, 1, 0)).log_softmax(dim=3)  # staying, at odds of 1, and each pattern
         return shares[:, :, :, 0], shares[:, :, :, 1:], pattern.log_softmax(dim=2)
+
+
+@dataclass
+class GlobalLowRankConfusion(Confusion):
+    """One matrix per rater of the form of :class:`LowRankConfusion`, the same everywhere: for very many classes.
+
+    Attributes
+    ----------
+    scores : (raters, 2, classes, rank), first the log-odds of mix against stay, then pattern's scores
+
+    Examples
+    --------
+    >>> scores = torch.tensor([-2.1972, -2.1972, 0.0, 0.0]).view(1, 2, 2, 1)  # 1 : 9 against staying; an even pattern
+    >>> GlobalLowRankConfusion(scores).dense()[0, 0]
+    tensor([[0.9500, 0.0500],
+            [0.0500, 0.9500]])
+    """
+
+    scores: Tensor
+
+    def dense(self) -> Tensor:
+        stay, mix, pattern = (part.exp() for part in self._log_parts())
+        return (torch.einsum("rik,rjk->rij", mix, pattern) + torch.diag_embed(stay))[None]
+
+    def _explain(self, log_truth: Tensor, labels: Tensor, row_weight: Tensor) -> tuple[Tensor, Tensor]:
+        stay, mix, pattern = self._log_parts()
+        rater = torch.arange(len(stay), device=stay.device).view(1, -1, 1)
+        observed = class_index(labels, stay.shape[1])
+        stayed = log_truth.gather(1, observed) + stay[rater, observed]
+        # p(the rater draws from pattern k): a matrix product, whose terms are no smaller than the smallest mix.
+        used = torch.einsum("bis,rik->brsk", log_truth.exp(), mix.exp())
+        drawn = used.clamp_min(torch.finfo(used.dtype).tiny).log() + pattern[rater, observed]
+        log_likelihood = _log_sum(torch.cat([stayed.unsqueeze(3), drawn], dim=3), dim=3)
+        diagonal = stay.exp() + (mix + pattern).exp().sum(dim=2)
+        trace = torch.einsum("ri,bis->brs", diagonal, row_weight)
+        return log_likelihood.masked_fill(~is_given(labels, stay.shape[1]), 0), trace
+
+    def _summed_rows(self, truth: Tensor) -> Tensor:
+        return truth.sum(dim=2)[:, None, :, None] * self.dense()
+
+    def _log_parts(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Logarithms of stay (raters, classes), and of mix and pattern (raters, classes, rank)."""
+        mix, pattern = self.scores.unbind(dim=1)
+        shares = F.pad(mix, (1, 0)).log_softmax(dim=2)  # staying, at odds of 1, and each pattern
+        return shares[:, :, 0], shares[:, :, 1:], pattern.log_softmax(dim=1)
 
 
 def _log_sum(logs: Tensor, dim: int) -> Tensor:

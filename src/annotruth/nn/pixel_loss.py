@@ -16,9 +16,9 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from annotruth.nn.blocks import blocks, one_pixel_axis
+from annotruth.nn.labels import is_given
 from annotruth.nn.likelihood import column_index, diagonal_of
 from annotruth.nn.rows import in_range, is_ordinary
-from annotruth.validation import MISSING_PIXEL
 
 
 def pixel_loss(
@@ -58,7 +58,7 @@ class _PixelLoss(torch.autograd.Function):
     def forward(
         ctx: Any, log_truth: Tensor, scores: Tensor, labels: Tensor, trace_weight: float, row_weight: Tensor
     ) -> tuple[Tensor, Tensor]:
-        given = labels != MISSING_PIXEL
+        given = is_given(labels, scores.shape[2])
         count = given.sum().clamp_min(1)
         negative, trace = log_truth.new_zeros(()), log_truth.new_zeros(())
         learning = any(ctx.needs_input_grad)
