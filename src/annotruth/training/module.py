@@ -42,7 +42,8 @@ class Training(L.LightningModule):
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         # A finite loss can have gradients that are not; caught here, they never reach the weights or a checkpoint.
-        gradients = [weight.grad for weight in self.parts.parameters() if weight.grad is not None]
+        weights = [weight for group in optimizer.param_groups for weight in group["params"]]
+        gradients = [weight.grad for weight in weights if weight.grad is not None]
         self._check_finite("gradient", torch.nn.utils.get_total_norm(gradients))
 
     def validation_step(self, batch: Batch, batch_index: int) -> None:
@@ -63,7 +64,7 @@ class Training(L.LightningModule):
         groups: list[dict[str, Any]] = [{"params": list(self.parts.truth.parameters()), "lr": self.learning_rate}]
         if annotators:
             groups.append({"params": annotators, "lr": self.learning_rate * self.method.annotator_rate})
-        optimiser = torch.optim.AdamW(groups)
+        optimiser = torch.optim.AdamW(groups, fused=True)
         steps = int(self.trainer.estimated_stepping_batches)
         schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, [group["lr"] for group in groups], total_steps=steps)
         return {"optimizer": optimiser, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
