@@ -1,6 +1,6 @@
 """Every method by its name, each a short file naming its parts. Importing this folder makes them known."""
 
-from annotruth.methods import baselines, fused, global_cm, oracle_cm, pixel_cm, separate
+from annotruth.methods import baselines, fused, global_cm, oracle_cm, pixel_cm, prob_unet, separate
 from annotruth.methods.base import METHODS, Batch, Method, Parts, Shape, make_method
 
 __all__ = [
@@ -15,5 +15,6 @@ __all__ = [
     "make_method",
     "oracle_cm",
     "pixel_cm",
+    "prob_unet",
     "separate",
 ]

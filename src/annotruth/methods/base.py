@@ -127,6 +127,24 @@ class Method:
         """Every rater's confusion matrices for these images."""
         return parts.annotators(images)
 
+    def drawings(self, parts: Parts, images: Tensor, n: int, generator: torch.Generator, shape: Shape) -> Tensor:
+        """What n people might draw: probabilities (n, batch, classes, *spatial), whose likeliest labels are a drawing.
+
+        Each is one of the raters whose errors the method knows, all equally likely; where it knows none, everybody
+        draws the estimated truth. What is left to chance is the same for the whole batch, so that windows of one image
+        fit together.
+        """
+        log_truth = parts.log_truth(images)
+        if not self.learns_annotators:
+            return log_truth.exp().expand(n, *log_truth.shape)
+        who = torch.randint(shape.raters, (n,), generator=generator).to(images.device)
+        confusion = self.confusion(parts, images)
+        size = (len(images), shape.raters, *images.shape[2:])
+        # One label after the other: no matrix per pixel is formed, however many classes there are.
+        labels = (torch.full(size, number, dtype=torch.uint8, device=images.device) for number in range(shape.classes))
+        by_label = [confusion.likelihood(log_truth, label)[0][:, who] for label in labels]
+        return torch.stack(by_label, dim=2).exp().transpose(0, 1)
+
 
 METHODS: dict[str, type[Method]] = {}
 

@@ -48,3 +48,8 @@ class Separate(Method):
         losses = [noisy_label_loss(log, word, batch.labels[:, [rater]])[0] for rater, log in enumerate(logs)]
         total = torch.stack(losses).mean()
         return total, total
+
+    def drawings(self, parts: Parts, images: Tensor, n: int, generator: torch.Generator, shape: Shape) -> Tensor:
+        assert isinstance(parts, SeparateNetworks)
+        who = torch.randint(shape.raters, (n,), generator=generator).to(images.device)
+        return torch.stack(parts.log_networks(images))[who].exp()

@@ -2,30 +2,44 @@
 
 from annotruth.nn.annotators import (
     GlobalAnnotators,
+    GlobalLowRankAnnotators,
     IdentityAnnotators,
     LowRankAnnotators,
     PixelAnnotators,
     identity_scores,
 )
 from annotruth.nn.backbones import AnySize, unet
+from annotruth.nn.classifiers import classifier_network, linear, mlp, small_cnn, small_resnet
 from annotruth.nn.confusion import Confusion, GlobalConfusion, IdentityConfusion, PixelConfusion
+from annotruth.nn.labels import class_index, is_given
 from annotruth.nn.likelihood import observed_log_likelihood
-from annotruth.nn.low_rank import LowRankConfusion
+from annotruth.nn.low_rank import GlobalLowRankConfusion, LowRankConfusion
 from annotruth.nn.objective import noisy_label_loss
+from annotruth.nn.prob_unet import ProbabilisticUNet
 
 __all__ = [
     "AnySize",
     "Confusion",
     "GlobalAnnotators",
     "GlobalConfusion",
+    "GlobalLowRankAnnotators",
+    "GlobalLowRankConfusion",
     "IdentityAnnotators",
     "IdentityConfusion",
     "LowRankAnnotators",
     "LowRankConfusion",
     "PixelAnnotators",
     "PixelConfusion",
+    "ProbabilisticUNet",
+    "class_index",
+    "classifier_network",
     "identity_scores",
+    "is_given",
+    "linear",
+    "mlp",
     "noisy_label_loss",
     "observed_log_likelihood",
+    "small_cnn",
+    "small_resnet",
     "unet",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +173,25 @@ class Segmenter(Estimator):
         return [p.argmax(axis=0).astype(np.uint8) for p in probabilities]
 
     @torch.no_grad()
+    def sample(self, images: np.ndarray | Sequence[np.ndarray], n: int, seed: int = 0) -> Any:
+        """What n people might draw on each image: (n, items, *spatial) uint8.
+
+        Where the method learns how each rater errs, a drawing is what one of them would draw, picked at random
+        (``separate``: what one of its networks draws). ``prob-unet`` draws from its latent. Other methods know of no
+        variety, and give their one prediction n times.
+
+        Each drawing is one person's: chance decides once per drawing and image, never pixel by pixel, and stays the
+        same for all windows of an image that is predicted by patches.
+
+        Images of different sizes give a list, (n, *spatial) for each. The same seed gives the same drawings.
+        """
+        check_is_fitted(self, "annotators_")
+        if n < 1:
+            raise InputError(f"n is how many drawings to make of each image, at least 1, not {n}.")
+        drawings = [self._sample_one(image, position, n, seed) for position, image in enumerate(images)]
+        return np.stack(drawings, axis=1) if len({d.shape for d in drawings}) == 1 else drawings
+
+    @torch.no_grad()
     def confusion_maps(self, image: np.ndarray) -> np.ndarray | None:
         """Every rater's matrix at every pixel of one image: (raters, classes, classes, *spatial).
 
@@ -204,13 +223,27 @@ class Segmenter(Estimator):
 
     def _predict_one(self, image: np.ndarray, position: int) -> np.ndarray:
         tensor = self._standardised(image, f"Image {position}")[None]
-        if self._patch is None or all(n <= p for n, p in zip(tensor.shape[2:], self._patch)):
-            return self._parts.log_truth(tensor)[0].exp().numpy()
-        scores = sliding_window_inference(
-            tensor, self._patch, sw_batch_size=4, predictor=lambda part: self._parts.log_truth(part).exp(),
-            overlap=0.5, mode="gaussian",
-        )  # fmt: skip
+        scores = self._by_windows(tensor, lambda part: self._parts.log_truth(part).exp())
         return (scores / scores.sum(dim=1, keepdim=True))[0].numpy()
+
+    def _sample_one(self, image: np.ndarray, position: int, n: int, seed: int) -> np.ndarray:
+        tensor = self._standardised(image, f"Image {position}")[None]
+        method = make_method(self.method, self.options)
+
+        def draw(part: torch.Tensor) -> torch.Tensor:
+            generator = torch.Generator().manual_seed(hash((seed, position)) % 2**63)  # the same in every window
+            return method.drawings(self._parts, part, n, generator, self._shape).transpose(0, 1).flatten(1, 2)
+
+        drawn = self._by_windows(tensor, draw)[0].unflatten(0, (n, -1))
+        return drawn.argmax(dim=1).to(torch.uint8).numpy()
+
+    def _by_windows(self, image: torch.Tensor, predict: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
+        """What is predicted for an image (1, channels, *spatial); one larger than a patch goes window by window."""
+        if self._patch is None or all(n <= p for n, p in zip(image.shape[2:], self._patch)):
+            return predict(image)
+        return sliding_window_inference(
+            image, self._patch, sw_batch_size=4, predictor=predict, overlap=0.5, mode="gaussian"
+        )
 
     def _standardised(self, image: np.ndarray, where: str) -> torch.Tensor:
         image = finite_image(image, where)
