@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -12,19 +13,24 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from annotruth.annotations import Annotations
+from annotruth.answers import Answers
 from annotruth.errors import InputError
-from annotruth.nn import Confusion, IdentityAnnotators, noisy_label_loss, unet
+from annotruth.nn import Confusion, IdentityAnnotators, classifier_network, noisy_label_loss, unet
 from annotruth.validation import MISSING_PIXEL, one_of
+
+Task = Literal["masks", "labels"]
+"""Masks are learnt by a segmenter, one label per item by a classifier."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What a network must fit: the data's channels, raters, classes and spatial axes."""
+    """What a network must fit: the data's channels (or features), raters, classes, spatial axes, and the task."""
 
     channels: int
     raters: int
     classes: int
     dims: int
+    task: Task = "masks"
 
 
 class Batch(NamedTuple):
@@ -32,8 +38,8 @@ class Batch(NamedTuple):
 
     Attributes
     ----------
-    images : (items, channels, *spatial)
-    labels : (items, raters, *spatial) uint8, 255 = not labelled
+    images : (items, channels, *spatial), or (items, features)
+    labels : (items, raters, *spatial) uint8, 255 = not labelled; or (items, raters) int16, -1 = not labelled
     positions : (items,) where the items stand in the data set
     raters : (raters,) who the raters of ``labels`` are, where only those with a label in this batch are listed; None =
         all, in order
@@ -60,6 +66,12 @@ class Parts(nn.Module):
         """Log-probabilities (batch, classes, *spatial) of the true class."""
         return F.log_softmax(self.truth(images), dim=1)
 
+    def rater_confusion(self, batch: Batch) -> Confusion:
+        """The matrices of a batch's raters."""
+        if batch.raters is None:
+            return self.annotators(batch.images)
+        return self.annotators(batch.images, batch.raters)
+
 
 @dataclass(frozen=True)
 class Method:
@@ -71,6 +83,8 @@ class Method:
     name: ClassVar[str]
     paper: ClassVar[str]
     summary: ClassVar[str]
+    tasks: ClassVar[tuple[Task, ...]] = ("masks", "labels")
+    """What the method can learn from."""
     learns_annotators: ClassVar[bool] = False
     """Whether the annotator model tells how raters err; if not, they are compared with the estimated truth later."""
 
@@ -86,8 +100,12 @@ class Method:
         """What one item's labels say: (raters, *spatial) uint8. Every rater's mask, unless a method fuses them."""
         return as_tensor(annotations.item_masks(index))
 
+    def answers(self, annotations: Annotations) -> Answers:
+        """What a label table says: every rater's answers, unless a method fuses them."""
+        return annotations.answers
+
     def supervising_raters(self, shape: Shape) -> int:
-        """How many raters :meth:`supervision` gives."""
+        """How many raters :meth:`supervision` and :meth:`answers` give."""
         return shape.raters
 
     def known_confusion(self, annotations: Annotations, index: int) -> Tensor | None:
@@ -99,6 +117,8 @@ class Method:
 
     def truth_model(self, shape: Shape) -> nn.Module:
         """The network from images to class scores, where the user gives none."""
+        if shape.task == "labels":
+            return classifier_network(None, shape.channels, shape.classes, shape.dims)
         return unet(shape.channels, shape.classes, dims=shape.dims)
 
     def annotator_model(self, shape: Shape) -> nn.Module:
@@ -112,12 +132,18 @@ class Method:
     def prepare(self, parts: Parts, annotations: Annotations) -> None:
         """Give the parts what they are to know of the training items, before training."""
 
+    def begin_epoch(self, parts: Parts, batches: Iterable[Batch], progress: float) -> None:
+        """Look at all training items before an epoch, for methods that alternate two kinds of steps.
+
+        The parts are in evaluation mode, and no gradients are taken.
+        """
+
     def loss(self, parts: Parts, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
         """The loss to minimise, and the negative log-likelihood of the labels.
 
         ``progress`` runs from 0 to 1 over the training.
         """
-        return noisy_label_loss(parts.log_truth(batch.images), parts.annotators(batch.images), batch.labels)
+        return noisy_label_loss(parts.log_truth(batch.images), parts.rater_confusion(batch), batch.labels)
 
     def settled(self, progress: float) -> bool:
         """Whether the loss has taken its final form; before that, training is not stopped early."""
@@ -155,8 +181,8 @@ def register(method: type[Method]) -> type[Method]:
     return method
 
 
-def make_method(name: str, options: dict[str, Any] | None = None) -> Method:
-    """A method by its name, with options.
+def make_method(name: str, options: dict[str, Any] | None = None, task: Task | None = None) -> Method:
+    """A method by its name, with options; one that does not serve the task is refused.
 
     Examples
     --------
@@ -164,6 +190,10 @@ def make_method(name: str, options: dict[str, Any] | None = None) -> Method:
     0.1
     """
     one_of(name, sorted(METHODS), "method")
+    if task is not None and task not in METHODS[name].tasks:
+        fitting = sorted(other for other in METHODS if task in METHODS[other].tasks)
+        kind = "masks" if task == "masks" else "label tables"
+        raise InputError(f"The method {name} does not learn from {kind}. Those that do: {', '.join(fitting)}.")
     known = {field.name: field.default for field in fields(METHODS[name])}
     options = options or {}
     for option in options:

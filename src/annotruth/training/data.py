@@ -69,7 +69,23 @@ def training_patch(annotations: Annotations, asked: Sequence[int] | None) -> tup
     return tuple(int(min(side, length)) for length in largest)
 
 
-class Cases(Dataset):
+class Items(Dataset):
+    """Items that come in batches.
+
+    Attributes
+    ----------
+    annotations : what the items are
+    epoch : which pass over them it is, for what changes from pass to pass
+    """
+
+    annotations: Annotations
+    epoch: int = 0
+
+    def __len__(self) -> int:
+        return len(self.annotations)
+
+
+class Cases(Items):
     """Batches of images (batch, channels, *spatial) and labels (batch, raters, *spatial).
 
     Images of a batch that differ in size are padded at their far ends; padding is not labelled.
@@ -86,15 +102,11 @@ class Cases(Dataset):
     ) -> None:
         self.annotations, self.method, self.standard = annotations, method, standard
         self.patch, self.augment, self.seed = patch, augment, seed
-        self.epoch = 0
         pixels = sum(int(np.prod(annotations.shape(i))) for i in range(len(annotations)))
         size = pixels * (4 * len(standard.mean) + len(annotations.raters))
         self._kept = [self._read(i) for i in range(len(annotations))] if size <= MEMORY else None
         known = [method.known_confusion(annotations, i) for i in range(len(annotations))]
         self._confusion = None if known[0] is None else torch.stack([one for one in known if one is not None])
-
-    def __len__(self) -> int:
-        return len(self.annotations)
 
     def __getitems__(self, indices: list[int]) -> Batch:
         pairs = [self._one(index) for index in indices]
@@ -128,7 +140,7 @@ class Cases(Dataset):
 class EpochSampler(Sampler[int]):
     """A new order every epoch, that depends on the seed and the epoch alone, so that a resumed run goes on alike."""
 
-    def __init__(self, cases: Cases, seed: int) -> None:
+    def __init__(self, cases: Items, seed: int) -> None:
         self.cases, self.seed = cases, seed
         self.epoch = 0
 
@@ -143,7 +155,7 @@ class EpochSampler(Sampler[int]):
         return len(self.cases)
 
 
-def loader(cases: Cases, batch_size: int, sampler: Sampler[int] | None = None) -> DataLoader:
+def loader(cases: Items, batch_size: int, sampler: Sampler[int] | None = None) -> DataLoader:
     """Batches in order, or in the sampler's order. Items come from memory, so no worker processes are needed."""
     # A generator of its own, or the loader would draw from the user's random numbers.
     return DataLoader(cases, batch_size=batch_size, sampler=sampler, collate_fn=_as_it_is, generator=torch.Generator())

@@ -19,7 +19,7 @@ from annotruth.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.methods import Method, Parts, Shape, make_method
 from annotruth.training.annotators import Annotator
-from annotruth.training.data import Cases, Standard
+from annotruth.training.data import Items, Standard
 from annotruth.training.fitting import Schedule, check_accelerator, run_training
 from annotruth.training.module import Training
 from annotruth.training.storage import plain, read_model, write_model
@@ -118,8 +118,8 @@ class Estimator(BaseEstimator):
     def _train(
         self,
         method: Method,
-        train: Cases,
-        held_out: Cases | None,
+        train: Items,
+        held_out: Items | None,
         batch_size: int,
         run_folder: str | Path | None,
         resume: bool,

@@ -19,7 +19,7 @@ from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint, RichProg
 from lightning.pytorch.loggers import TensorBoardLogger
 
 from annotruth.errors import AnnotruthError, InputError
-from annotruth.training.data import Cases, EpochSampler, loader
+from annotruth.training.data import EpochSampler, Items, loader
 from annotruth.training.module import History, Training
 from annotruth.training.storage import plain
 
@@ -49,7 +49,7 @@ def check_accelerator(name: str) -> None:
 
 
 def run_training(
-    module: Training, train: Cases, validation: Cases | None, schedule: Schedule, folder: Path | None, resume: bool
+    module: Training, train: Items, validation: Items | None, schedule: Schedule, folder: Path | None, resume: bool
 ) -> pd.DataFrame:
     """Train, and leave in the module the best weights; give the losses by epoch.
 

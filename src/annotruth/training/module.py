@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,9 @@ from torch import Tensor
 
 from annotruth.errors import AnnotruthError
 from annotruth.methods import Batch, Method, Parts
-from annotruth.validation import MISSING_PIXEL
+from annotruth.training.data import Items, loader
+from annotruth.training.optimiser import RowAdamW
+from annotruth.validation import MISSING_LABEL, MISSING_PIXEL
 
 
 class Training(L.LightningModule):
@@ -32,6 +34,10 @@ class Training(L.LightningModule):
     def on_train_epoch_start(self) -> None:
         # Whatever a method draws at random depends on the seed and the epoch alone, resumed or not.
         torch.manual_seed(hash((self.seed, self.current_epoch)) % 2**63)
+        self.parts.eval()
+        with torch.no_grad():
+            self.method.begin_epoch(self.parts, self._batches(), self.progress)
+        self.parts.train()
 
     def training_step(self, batch: Batch, batch_index: int) -> Tensor:
         self._positions = batch.positions
@@ -44,11 +50,20 @@ class Training(L.LightningModule):
         # A finite loss can have gradients that are not; caught here, they never reach the weights or a checkpoint.
         weights = [weight for group in optimizer.param_groups for weight in group["params"]]
         gradients = [weight.grad for weight in weights if weight.grad is not None]
+        gradients = [grad.coalesce().values() if grad.is_sparse else grad for grad in gradients]
         self._check_finite("gradient", torch.nn.utils.get_total_norm(gradients))
 
     def validation_step(self, batch: Batch, batch_index: int) -> None:
         _, likelihood = self.method.loss(self.parts, batch, self.progress)
         self.log("val_loss", likelihood, prog_bar=True, batch_size=_given(batch.labels), sync_dist=True)
+
+    def _batches(self) -> Iterator[Batch]:
+        """All training items, in order."""
+        training = self.trainer.train_dataloader
+        assert training is not None
+        assert isinstance(training.dataset, Items)
+        for batch in loader(training.dataset, training.batch_size):
+            yield self.transfer_batch_to_device(batch, self.device, 0)
 
     def _check_finite(self, what: str, value: Tensor) -> None:
         if not torch.isfinite(value):
@@ -64,7 +79,7 @@ class Training(L.LightningModule):
         groups: list[dict[str, Any]] = [{"params": list(self.parts.truth.parameters()), "lr": self.learning_rate}]
         if annotators:
             groups.append({"params": annotators, "lr": self.learning_rate * self.method.annotator_rate})
-        optimiser = torch.optim.AdamW(groups, fused=True)
+        optimiser = RowAdamW(groups, fused=True)
         steps = int(self.trainer.estimated_stepping_batches)
         schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, [group["lr"] for group in groups], total_steps=steps)
         return {"optimizer": optimiser, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
@@ -72,7 +87,8 @@ class Training(L.LightningModule):
 
 def _given(labels: Tensor) -> int:
     """How many labels a batch holds: its weight in an average per label."""
-    return max(int((labels != MISSING_PIXEL).sum()), 1)
+    missing = MISSING_PIXEL if labels.dtype == torch.uint8 else MISSING_LABEL
+    return max(int((labels != missing).sum()), 1)
 
 
 class History(L.Callback):
