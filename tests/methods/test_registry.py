@@ -97,7 +97,7 @@ def test_what_teaches_each_baseline():
         np.testing.assert_array_equal(supervision, expected)
         assert supervision.dtype == torch.uint8
         assert method.supervising_raters(shape) == len(expected)
-    with pytest.raises(InputError, match="carry none"):
+    with pytest.raises(InputError, match="carry no"):
         make_method("clean").supervision(Annotations.from_masks(masks), 0)
 
 

@@ -75,7 +75,7 @@ def test_an_items_look_depends_on_seed_epoch_and_item_alone():
     cases = Cases(annotations, make_method("mean"), AS_IT_IS, (5, 5), augment=True, seed=3)
     cases.epoch = 2
     together, *_ = cases.__getitems__([0, 1, 2, 3, 4, 5])
-    backwards, _, positions, _ = cases.__getitems__([5, 4, 3, 2, 1, 0])
+    backwards, _, positions, *_ = cases.__getitems__([5, 4, 3, 2, 1, 0])
     assert torch.equal(together, backwards.flip(0))
     assert positions.tolist() == [5, 4, 3, 2, 1, 0]
     cases.epoch = 3
