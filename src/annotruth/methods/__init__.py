@@ -1,7 +1,7 @@
 """Every method by its name, each a short file naming its parts. Importing this folder makes them known."""
 
 from annotruth.methods import baselines, fused, global_cm, oracle_cm, pixel_cm, prob_unet, separate
-from annotruth.methods.base import METHODS, Batch, Method, Parts, Shape, make_method
+from annotruth.methods.base import METHODS, Batch, Method, Parts, Shape, Task, make_method
 
 __all__ = [
     "METHODS",
@@ -9,6 +9,7 @@ __all__ = [
     "Method",
     "Parts",
     "Shape",
+    "Task",
     "baselines",
     "fused",
     "global_cm",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from annotruth.errors import shorten
 from annotruth.methods import Method, Parts
 from annotruth.metrics import skill
 from annotruth.training.data import Cases, loader
@@ -64,6 +65,28 @@ class Annotator:
     def predict(self, image: np.ndarray) -> np.ndarray:
         """What would this rater draw? The most likely label (*spatial) at every pixel of an image."""
         return self.predict_proba(image).argmax(axis=0).astype(np.uint8)
+
+
+class Annotators(Mapping[str, Annotator]):
+    """What a model knows of each rater, by name; put together when it is asked for."""
+
+    def __init__(self, model: Estimator) -> None:
+        self._model = model
+        self._number = {name: number for number, name in enumerate(model.raters_)}
+
+    def __getitem__(self, name: str) -> Annotator:
+        number = self._number[name]
+        low, high = self._model._intervals[number].tolist()
+        return Annotator(name, self._model._matrix_of(number), (low, high), self._model)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._number)
+
+    def __len__(self) -> int:
+        return len(self._number)
+
+    def __repr__(self) -> str:
+        return f"Annotators({shorten(list(self))})"
 
 
 @torch.no_grad()

@@ -6,7 +6,7 @@ import json
 from abc import abstractmethod
 from copy import deepcopy
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -17,12 +17,16 @@ from torch import nn
 
 from annotruth.annotations import Annotations
 from annotruth.errors import InputError
-from annotruth.methods import Method, Parts, Shape, make_method
-from annotruth.training.annotators import Annotator
+from annotruth.methods import Method, Parts, Shape, Task, make_method
+from annotruth.training.annotators import Annotators
 from annotruth.training.data import Items, Standard
 from annotruth.training.fitting import Schedule, check_accelerator, run_training
 from annotruth.training.module import Training
+from annotruth.training.processes import Processes
 from annotruth.training.storage import plain, read_model, write_model
+
+_RATERS = "raters."
+"""Begins the names of what a file holds of the raters, beside the parts' weights."""
 
 
 class Estimator(BaseEstimator):
@@ -30,10 +34,18 @@ class Estimator(BaseEstimator):
 
     A subclass names its parameters in ``__init__``, the ones below among them, and the method's own options last, as
     ``**options``. It prepares the data (``fit``), and says what else a file must hold (``_facts``, ``_take_facts``).
+
+    Attributes
+    ----------
+    confusion_ : (raters, classes, classes), [true, observed], rows sum to 1
+    skill_ : (raters,) mean of each rater's diagonal
+    annotators_ : what was learnt of each rater, by name
     """
 
+    task: ClassVar[Task]
+
     method: str
-    network: nn.Module | None
+    network: nn.Module | str | None
     max_epochs: int
     batch_size: int | None
     learning_rate: float
@@ -41,10 +53,13 @@ class Estimator(BaseEstimator):
     validation: float
     seed: int
     accelerator: str
+    devices: int = 1
+    nodes: int = 1
+    strategy: str = "auto"
     progress: bool
     options: dict[str, Any]
 
-    classes_: tuple[str, ...]
+    classes_: Any  # names, or a classifier's labels as they were given
     raters_: tuple[str, ...]
     _parts: Parts
     _shape: Shape
@@ -75,8 +90,17 @@ class Estimator(BaseEstimator):
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise InputError(f"{name} must be positive, not {value}.")
-        check_accelerator(self.accelerator)
-        return make_method(self.method, self.options)
+        processes = self._processes()
+        if self.batch_size is not None and self.batch_size < processes.count:
+            raise InputError(
+                f"{processes.count} processes share the items of a batch, so batch_size must be at least "
+                f"{processes.count}, not {self.batch_size}."
+            )
+        check_accelerator(self.accelerator, processes)
+        return make_method(self.method, self.options, self.task)
+
+    def _processes(self) -> Processes:
+        return Processes(self.devices, self.nodes, self.strategy)
 
     # -- learning -----------------------------------------------------------------------------------------------
 
@@ -92,14 +116,18 @@ class Estimator(BaseEstimator):
         """Make the method's parts, anew for every fit."""
         with torch.random.fork_rng():
             torch.manual_seed(self.seed)
-            self._parts = method.build(self._shape, deepcopy(self.network))
+            self._parts = method.build(self._shape, self._own_network())
+
+    def _own_network(self) -> nn.Module | None:
+        """The network that the user asked for, a fresh one for every fit."""
+        return deepcopy(self.network) if isinstance(self.network, nn.Module) else None
 
     def _check_network(self, size: tuple[int, ...], wanted: tuple[int, ...]) -> None:
         """Refuse a network of the user's whose output does not fit images of this size, before any training.
 
         ``size`` is one image's (channels, *spatial), ``wanted`` the shape of its class scores.
         """
-        if self.network is None:
+        if not isinstance(self.network, nn.Module):
             return
         example = torch.zeros(2, *size)
         try:
@@ -126,19 +154,32 @@ class Estimator(BaseEstimator):
     ) -> None:
         """Train the parts."""
         self._schedule = Schedule(
-            int(self.max_epochs), batch_size, int(self.patience), int(self.seed), self.accelerator, self.progress
-        )
+            int(self.max_epochs), max(batch_size, self._processes().count), int(self.patience), int(self.seed),
+            self.accelerator, self.progress, self._processes(),
+        )  # fmt: skip
         module = Training(method, self._parts, train.annotations.items, float(self.learning_rate), int(self.seed))
         folder = None if run_folder is None else Path(run_folder)
         self.history_ = run_training(module, train, held_out, self._schedule, folder, resume)
         self._parts.eval().cpu()
 
-    def _set_annotators(self, confusion: np.ndarray, intervals: np.ndarray) -> None:
-        self.confusion_ = confusion
-        self.annotators_ = {
-            name: Annotator(name, confusion[r], (float(intervals[r, 0]), float(intervals[r, 1])), self)
-            for r, name in enumerate(self.raters_)
-        }
+    def _set_annotators(self, confusion: np.ndarray | None, skill: np.ndarray, intervals: np.ndarray) -> None:
+        """Keep what was learnt of the raters; matrices that are too many to keep are made when asked for."""
+        self._confusion, self.skill_, self._intervals = confusion, skill, intervals
+        self.annotators_ = Annotators(self)
+
+    @property
+    def confusion_(self) -> np.ndarray:
+        check_is_fitted(self, "annotators_")
+        if self._confusion is None:
+            raise InputError(
+                f"{len(self.raters_)} matrices of {len(self.classes_)} classes are too many to keep at once; take one "
+                "at a time, annotators_[name].confusion."
+            )
+        return self._confusion
+
+    def _matrix_of(self, rater: int) -> np.ndarray:
+        """One rater's matrix (classes, classes)."""
+        return self.confusion_[rater]
 
     # -- keeping ------------------------------------------------------------------------------------------------
 
@@ -154,20 +195,20 @@ class Estimator(BaseEstimator):
         """Write the model to one file (safetensors with a JSON head, no pickle)."""
         check_is_fitted(self, "annotators_")
         facts = {
-            "params": {name: value for name, value in self.get_params().items() if name != "network"},
-            "own_network": self.network is not None,
+            "params": {name: value for name, value in self.get_params().items() if not isinstance(value, nn.Module)},
+            "own_network": isinstance(self.network, nn.Module),
             "classes": self.classes_,
             "raters": self.raters_,
             "shape": vars(self._shape),
             "batch_size": self._schedule.batch_size,
             "standard": vars(self._standard),
-            "confusion": self.confusion_.tolist(),
-            "intervals": [annotator.interval for annotator in self.annotators_.values()],
             "history": self.history_.to_dict("list"),
             "warnings": self.warnings_,
             **self._facts(),
         }
-        return write_model(Path(path), type(self).__name__, facts, self._parts.state_dict())
+        raters = {"confusion": self._confusion, "skill": self.skill_, "intervals": self._intervals}
+        tensors = {f"{_RATERS}{name}": torch.from_numpy(value) for name, value in raters.items() if value is not None}
+        return write_model(Path(path), type(self).__name__, facts, self._parts.state_dict() | tensors)
 
     @classmethod
     def load(cls, path: str | Path, network: nn.Module | None = None) -> Self:
@@ -175,7 +216,7 @@ class Estimator(BaseEstimator):
         facts, state = read_model(Path(path), cls.__name__)
         if facts["own_network"] and network is None:
             raise InputError(f"{path} was trained around your own network; pass it again with network=.")
-        model = cls(network=network, **facts["params"])
+        model = cls(**{"network": network, **facts["params"]})
         model.classes_, model.raters_ = tuple(facts["classes"]), tuple(facts["raters"])
         model._shape = Shape(**facts["shape"])
         model._standard = Standard(**facts["standard"])
@@ -184,9 +225,10 @@ class Estimator(BaseEstimator):
         model.warnings_ = facts["warnings"]
         model._take_facts(facts)
         with torch.random.fork_rng():
-            parts = make_method(model.method, model.options).build(model._shape, deepcopy(network))
+            parts = make_method(model.method, model.options).build(model._shape, model._own_network())
+        raters = {n.removeprefix(_RATERS): state.pop(n).numpy() for n in list(state) if n.startswith(_RATERS)}
         model._parts = _filled(parts, state, path)
-        model._set_annotators(np.array(facts["confusion"]), np.array(facts["intervals"]))
+        model._set_annotators(raters.get("confusion"), raters["skill"], raters["intervals"])
         return model
 
     @abstractmethod

@@ -16,6 +16,7 @@ from annotruth.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.fusion.identifiability import warn_identifiability
 from annotruth.methods import Method, Shape, make_method
+from annotruth.metrics import skill
 from annotruth.training.annotators import count_confusion, labelled_pixels, mean_confusion, skill_intervals, sum_rows
 from annotruth.training.data import Cases, Standard, training_patch
 from annotruth.training.estimator import Estimator
@@ -44,6 +45,9 @@ class Segmenter(Estimator):
     augment : mirror images and masks at random
     seed : the same seed gives the same model, bit for bit, on a CPU
     accelerator : "auto", "cpu", "gpu" …, as Lightning names them
+    devices : how many of them train together, a process each, on each of the ``nodes`` (machines); the items of a
+        batch are shared out between them
+    strategy : how they work together: "ddp", which "auto" is, too
     progress : whether to show a progress bar
     **options : the method's own options, such as ``trace_weight=0.01`` of pixel-cm
 
@@ -68,6 +72,8 @@ class Segmenter(Estimator):
     (2, 2)
     """
 
+    task = "masks"
+
     def __init__(
         self,
         method: str = "pixel-cm",
@@ -81,6 +87,9 @@ class Segmenter(Estimator):
         augment: bool = False,
         seed: int = 0,
         accelerator: str = "auto",
+        devices: int = 1,
+        nodes: int = 1,
+        strategy: str = "auto",
         progress: bool = True,
         **options: Any,
     ) -> None:
@@ -95,6 +104,9 @@ class Segmenter(Estimator):
         self.augment = augment
         self.seed = seed
         self.accelerator = accelerator
+        self.devices = devices
+        self.nodes = nodes
+        self.strategy = strategy
         self.progress = progress
         self.options = options
 
@@ -139,7 +151,8 @@ class Segmenter(Estimator):
 
     def _learn_annotators(self, method: Method, cases: Cases) -> None:
         rows, weights = count_confusion(method, self._parts, cases, self._schedule.batch_size, self._patch)
-        self._set_annotators(mean_confusion(rows, weights), skill_intervals(rows, weights, self.seed))
+        confusion = mean_confusion(rows, weights)
+        self._set_annotators(confusion, skill(confusion), skill_intervals(rows, weights, self.seed))
         frequency = weights.mean(axis=1).sum(axis=0)
         self.warnings_ = []
         if method.learns_from_raters:
