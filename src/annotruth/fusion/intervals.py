@@ -61,7 +61,21 @@ def skill_interval(counts: np.ndarray, level: float = 0.95, *, one_coin: bool = 
     if one_coin:
         right = np.trace(counts, axis1=1, axis2=2)
         return _bounds(1 + right, 1 + counts.sum(axis=(1, 2)) - right, level)
-    right, wrong = (np.diagonal(part, axis1=1, axis2=2) for part in _beta_of_entries(counts))
+    right = np.diagonal(counts, axis1=1, axis2=2)
+    return diagonal_interval(right, counts.sum(axis=2) - right, level)
+
+
+def diagonal_interval(right: np.ndarray, wrong: np.ndarray, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+    """As :func:`skill_interval`, from how many labels of each class were right and wrong: (raters, classes) each.
+
+    Examples
+    --------
+    >>> low, high = diagonal_interval(np.array([[90.0, 95.0]]), np.array([[10.0, 5.0]]))
+    >>> float(low[0].round(3)), float(high[0].round(3))
+    (0.875, 0.95)
+    """
+    n_classes = right.shape[1]
+    right, wrong = right + 1.0, wrong + (n_classes - 1.0)  # a uniform prior of the row
     mean, variance, skewness = (np.asarray(moment) for moment in beta.stats(right, wrong, moments="mvs"))
     spread = np.sqrt(variance.sum(axis=1))
     lean = (skewness * variance**1.5).sum(axis=1) / spread**3
