@@ -263,12 +263,18 @@ def report(
     screen.print(f"Open [bold]{path}[/] in a browser.")
 
 
-@app.command(epilog="Example:  annotruth reproduce demo-seeds --quick")
+@app.command(epilog="Example:  annotruth reproduce zhang2020-mnist --quick")
 def reproduce(
     experiment: Annotated[str, typer.Argument(help="Which table; an unknown name lists the known ones.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the table.")] = Path("docs/results"),
     quick: Annotated[bool, typer.Option("--quick", help="One seed, little data: a first look.")] = False,
-    seeds: Annotated[Optional[int], typer.Option(help="How many seeds, from 0; by default the experiment's.")] = None,
+    seeds: Annotated[
+        Optional[int], typer.Option(min=1, help="How many seeds, from 0; by default the experiment's.")
+    ] = None,
+    data: Annotated[
+        Optional[Path], typer.Option(metavar="FOLDER", help="Where the data lie; by default what is bundled.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes that share the trainings, one thread each.")] = 1,
 ) -> None:
     """Make a table anew: train every method on every seed, write it as Markdown, JSON and plot. Goes on if cut off."""
     from annotruth.experiments import EXPERIMENTS, run_experiment
@@ -276,8 +282,11 @@ def reproduce(
 
     chosen = EXPERIMENTS[one_of(experiment, sorted(EXPERIMENTS), "experiment")]
     table = run_experiment(
-        chosen, output, quick=quick, seeds=range(seeds) if seeds else None, tell=lambda line: screen.print(f"  {line}")
-    )
+        chosen, output, quick=quick, seeds=None if seeds is None else range(seeds), data=data, jobs=jobs,
+        tell=lambda line: screen.print(f"  {_plain(line)}"),
+    )  # fmt: skip
+    for finding in table["findings"]:
+        screen.print(_plain(finding), highlight=False)
     screen.print(f"Table: {output / (table['experiment'] + '.md')}")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from annotruth.errors import IdentifiabilityWarning
-from annotruth.experiments.digits import SETTINGS, TRAINING, digits_task
+from annotruth.experiments.digits import FULL, SETTINGS, digits_task
 from annotruth.io import atomic
 from annotruth.metrics import confusion_rmse, dice
 from annotruth.report import report
@@ -32,15 +32,15 @@ def run_demo(
     error of the raters' confusion matrices there
     """
     scores: Scores = {setting: {} for setting in SETTINGS}
-    for setting in SETTINGS:
-        task = digits_task(setting, seed)
+    for setting, arguments in SETTINGS.items():
+        task = digits_task(seed=seed, **FULL.sizes, **arguments)
         assert task.confusion is not None
         for method in METHODS:
             if method == "clean" and setting != "dense":
                 scores[setting][method] = scores["dense"][method]  # the truth is the same, whoever labelled
                 continue
             tell(f"{setting}: training {method}")
-            model = Segmenter(method=method, seed=seed, progress=progress, **TRAINING)
+            model = Segmenter(method=method, seed=seed, progress=progress, **FULL.training)
             with warnings.catch_warnings():
                 # Baselines mistake the raters' errors for truth and then doubt the raters; the scores say so plainly.
                 if method != "pixel-cm":

@@ -2,38 +2,65 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
 
-from annotruth.experiments.table import Experiment, Row, Task
+import numpy as np
+
+from annotruth.experiments.experiment import Scale, Task
+from annotruth.experiments.folders import read_arrays
 from annotruth.simulate import noisy_digits, simulate_masks
+from annotruth.simulate.digits import INK
 
-SETTINGS = ("dense", "one-label")
+SETTINGS: Mapping[str, Mapping[str, Any]] = {"dense": {"keep": "all"}, "one-label": {"keep": 1}}
 """Every rater labels every digit, or one rater, drawn at random, labels each."""
-TRAINING: dict[str, Any] = {"max_epochs": 16}
+FULL = Scale({"train": 1000, "test": 500}, {"max_epochs": 16})
+QUICK = Scale({"train": 400, "test": 100}, {"max_epochs": 12})
 NOTE = "Raters are simulated: good, over, under, wrong, blank. The good rater's masks are the truth itself."
+SOURCE = "It is MNIST (LeCun, Cortes, Burges), 28×28 pixels with values 0 to 255."
 
 
-def digits_task(setting: str, seed: int, train: int = 1000, test: int = 500) -> Task:
-    """Digits to learn from and digits held out; both, and the raters, depend on the seed."""
-    images, truth, _ = noisy_digits(train + test, seed=seed)
-    seen = simulate_masks(truth[:train], keep="all" if setting == "dense" else 1, seed=seed)
-    held_out = simulate_masks(truth[train:], seed=seed + 1)
+def digits_task(
+    *,
+    keep: int | Literal["all"],
+    seed: int,
+    train: int = 1000,
+    test: int = 500,
+    strength: float = 1.0,
+    folder: Path | None = None,
+) -> Task:
+    """Digits to learn from and digits held out; both, and the raters, depend on the seed.
+
+    Parameters
+    ----------
+    keep : how many of the five raters label each digit to learn from
+    strength : how strongly they err
+    folder : with a file ``mnist.npz``; None = the bundled digits
+    """
+    images, truth = _digits(train, test, seed, folder)
+    seen = simulate_masks(truth[:train], keep=keep, strength=strength, seed=seed)
+    held_out = simulate_masks(truth[train:], strength=strength, seed=seed + 1)
     classes = ("background", "digit")
+    where = "the 5,000 bundled digits of MNIST" if folder is None else "MNIST's own training and test digits"
     return Task(
         train=seen.annotations(images=images[:train], classes=classes),
         held_out=held_out.annotations(images=images[train:], classes=classes),
         confusion=held_out.confusion_per_item,
+        about=f"{train:,} digits to learn from, {test:,} held out, of {where}; others, and other masks, for each seed",
     )
 
 
-DEMO_SEEDS = Experiment(
-    name="demo-seeds",
-    title="The demo over ten seeds: is a class ever swapped?",
-    task=lambda setting, seed, quick: digits_task(setting, seed, *((200, 100) if quick else ())),
-    settings=SETTINGS,
-    rows=tuple(Row(method) for method in ("clean", "pixel-cm", "majority", "mean")),
-    seeds=tuple(range(10)),
-    training=TRAINING,
-    quick={"max_epochs": 3},
-    notes=(NOTE, "1,000 digits to learn from, 500 held out, other digits and other raters' masks with every seed."),
-)
+def _digits(train: int, test: int, seed: int, folder: Path | None) -> tuple[np.ndarray, np.ndarray]:
+    """Noisy images (items, 1, 28, 28) and masks of the ink (items, 28, 28), those to learn from first."""
+    if folder is None:
+        images, truth, _ = noisy_digits(train + test, seed=seed)
+        return images, truth
+    arrays = read_arrays(folder, "mnist.npz", ("x_train", "x_test"), SOURCE)
+    choice, grain = np.random.default_rng(seed).spawn(2)
+    chosen = [
+        arrays[name][choice.permutation(len(arrays[name]))[:n]] for name, n in (("x_train", train), ("x_test", test))
+    ]
+    grey = np.concatenate(chosen)
+    images = grey.astype(np.float32) / 255 + 0.25 * grain.standard_normal(grey.shape, dtype=np.float32)
+    return np.clip(images, 0, 1)[:, None], (grey > INK).astype(np.uint8)

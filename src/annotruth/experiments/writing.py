@@ -10,9 +10,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from annotruth.experiments.plots import plot
 from annotruth.io import atomic
-
-METRICS = {"dice": "foreground Dice", "cm_rmse": "CM RMSE", "wall_time": "seconds"}
 
 
 def environment() -> dict[str, Any]:
@@ -20,7 +19,7 @@ def environment() -> dict[str, Any]:
     names = ("annotruth", "torch", "lightning", "monai", "numpy")
     return {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "hardware": f"{os.cpu_count()} CPU cores, {platform.machine()}, no GPU used",
+        "hardware": f"{os.cpu_count()} CPU cores, {platform.machine()}, no GPU used, one thread per training",
         "python": platform.python_version(),
         "versions": {name: version(name) for name in names},
     }
@@ -30,55 +29,56 @@ def write_results(folder: Path, name: str, table: dict[str, Any]) -> None:
     """Write a table as ``<name>.json``, ``<name>.md`` and ``<name>.png``."""
     with atomic(folder / f"{name}.json") as temporary:
         temporary.write_text(json.dumps(table, indent=1) + "\n")
-    _plot(folder / f"{name}.png", table)
+    with atomic(folder / f"{name}.png") as temporary:
+        plot(temporary, table)
     with atomic(folder / f"{name}.md") as temporary:
         temporary.write_text(_markdown(name, table))
 
 
 def _markdown(name: str, table: dict[str, Any]) -> str:
     made = table["environment"]
-    lines = [f"# {table['title']}", ""]
-    command = name.removesuffix("-quick") + (" --quick" if name.endswith("-quick") else "")
     where = f"{made['hardware']}, Python {made['python']}, PyTorch {made['versions']['torch']}"
-    lines += [f"Made by `annotruth reproduce {command}` on {made['date']}: {where}."]
+    lines = [f"# {table['title']}", "", f"Made by `{_command(name, table)}` on {made['date']}: {where}.", ""]
     lines += ["Mean ± standard deviation over seeds; the paper's figure beside it where there is one."]
-    lines += [*table["notes"], ""]
+    lines += [*[f"Data: {about}." for about in table["data"]], *table["notes"], ""]
+    if table["findings"]:
+        lines += ["## Findings", "", *[f"- {sentence}" for sentence in table["findings"]], ""]
     for setting in dict.fromkeys(row["setting"] for row in table["rows"]):
         rows = [row for row in table["rows"] if row["setting"] == setting]
-        shown = [metric for metric in METRICS if metric in rows[0]]
-        lines += [f"## {setting}", ""]
-        lines += [f"| method | {' | '.join(METRICS[m] for m in shown)} | paper's Dice | swapped | seeds |"]
-        lines += [f"| --- |{' ---: |' * (len(shown) + 3)}"]
-        for row in rows:
-            cells = [_cell(metric, row[metric]) for metric in shown]
-            paper = f"{row['paper']['dice']:.3f}" if "dice" in row["paper"] else "–"
-            count = len(row["seeds"])
-            lines += [f"| {row['method']} | {' | '.join(cells)} | {paper} | {row['swapped']} of {count} | {count} |"]
-        lines += [""]
-    settings = ", ".join(f"{key} {value}" for key, value in table["training"].items())
-    return "\n".join([*lines, f"![{table['title']}]({name}.png)", "", f"Training: {settings or 'defaults'}.", ""])
+        lines += [f"## {setting}", "", *_rows(table["metrics"], rows), ""]
+    given = {**table["sizes"], **table["training"]}
+    settings = ", ".join(f"{key} {value}" for key, value in given.items())
+    return "\n".join([*lines, f"![{table['title']}]({name}.png)", "", f"Settings of all rows: {settings}.", ""])
 
 
-def _cell(metric: str, spread: dict[str, float]) -> str:
-    if metric == "wall_time":
-        return f"{spread['mean']:.0f}"
-    return f"{spread['mean']:.4f} ± {spread['sd']:.4f}"
+def _command(name: str, table: dict[str, Any]) -> str:
+    plain = name.removesuffix("-quick").removesuffix("-stand-in")
+    folder = table["rows"][0]["settings"]["folder"] is not None
+    return f"annotruth reproduce {plain}{' --data FOLDER' * folder}{' --quick' * name.endswith('-quick')}"
 
 
-def _plot(path: Path, table: dict[str, Any]) -> None:
-    from matplotlib.figure import Figure
+def _rows(metrics: list[dict[str, Any]], rows: list[dict[str, Any]]) -> list[str]:
+    """A table of one setting; a metric that no row has is left out, and so is the paper's column where it is empty."""
+    columns: list[tuple[str, list[str]]] = [("method", [row["method"] for row in rows])]
+    for metric in metrics:
+        name, form = metric["name"], metric["form"]
+        if any(name in row for row in rows):
+            columns += [(metric["title"], [_cell(row, metric) for row in rows])]
+        if any(name in row["paper"] for row in rows):
+            figures = [format(row["paper"][name], form) if name in row["paper"] else "–" for row in rows]
+            columns += [(f"paper's {metric['title']}", figures)]
+    columns += [("seconds", [f"{row['wall_time']['mean']:.0f}" for row in rows])]
+    columns += [("seeds", [str(len(row["seeds"])) for row in rows])]
+    heads, cells = zip(*columns)
+    lines = [heads, ["---", *["---:"] * (len(columns) - 1)], *zip(*cells)]
+    return [f"| {' | '.join(line)} |" for line in lines]
 
-    settings = list(dict.fromkeys(row["setting"] for row in table["rows"]))
-    figure = Figure(figsize=(5.2 * len(settings), 3.6), layout="constrained")
-    for axes, setting in zip(figure.subplots(1, len(settings), squeeze=False)[0], settings):
-        rows = [row for row in table["rows"] if row["setting"] == setting][::-1]
-        axes.barh(range(len(rows)), [row["dice"]["mean"] for row in rows], color="#4477aa", alpha=0.75)
-        for position, row in enumerate(rows):
-            axes.plot(row["dice"]["each"], [position] * len(row["seeds"]), "o", color="#222222", markersize=3)
-        axes.set_yticks(range(len(rows)), [row["method"] for row in rows])
-        low = min(min(row["dice"]["each"]) for row in rows)
-        axes.set_xlim(max(0.0, low - 0.1), 1.0)
-        axes.set_xlabel("foreground Dice (points: seeds)")
-        axes.set_title(setting)
-    with atomic(path) as temporary:
-        figure.savefig(temporary, dpi=110)
+
+def _cell(row: dict[str, Any], metric: dict[str, Any]) -> str:
+    if metric["name"] not in row:
+        return "–"
+    value = row[metric["name"]]
+    if metric["counted"]:
+        return f"{value} of {len(row['seeds'])}"
+    spread = f" ± {format(value['sd'], metric['form'])}" if len(row["seeds"]) > 1 else ""
+    return format(value["mean"], metric["form"]) + spread

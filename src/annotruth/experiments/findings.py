@@ -1,0 +1,140 @@
+"""What a table says, in sentences computed from it: whether a claim holds, and by how much it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from annotruth.experiments.experiment import Table
+
+Finding = Callable[[Table], list[str]]
+
+
+def above_others(method: str, besides: Sequence[str] = ("clean", "oracle-cm"), metric: str = "dice") -> Finding:
+    """Is a method better than all comparisons, apart from those that know more than the raters' labels?"""
+
+    def find(table: Table) -> list[str]:
+        sentences = []
+        for setting, rows in _by_setting(table).items():
+            comparisons = [row for name, row in rows.items() if name not in (method, *besides)]
+            ahead = sorted((row for row in comparisons if _gain(row, rows[method], metric) > 0), key=_mean(metric))
+            names = [f"{row['method']} (by {_points(_gain(row, rows[method], metric))})" for row in reversed(ahead)]
+            known = _listed([name for name in besides if name in rows])
+            sentences.append(
+                f"{setting}: {method} is below {_listed(names)} in Dice, above the other comparisons."
+                if names
+                else f"{setting}: {method} is above every comparison in Dice{f', {known} left aside' if known else ''}."
+            )
+        return sentences
+
+    return find
+
+
+def close_to(method: str, bound: str, most: Mapping[str, float], metric: str = "dice") -> Finding:
+    """Is a method, in each setting, at most so far below another?"""
+
+    def find(table: Table) -> list[str]:
+        sentences = []
+        for setting, rows in _by_setting(table).items():
+            if setting in most and bound in rows:
+                gap = _gain(rows[bound], rows[method], metric)
+                where = f"{_points(gap)} below" if gap >= 0 else f"{_points(-gap)} above"
+                target = f"target: at most {_points(most[setting])} below, {_reached(gap <= most[setting])}"
+                sentences.append(f"{setting}: {method} is {where} {bound} in Dice ({target}).")
+        return sentences
+
+    return find
+
+
+def at_most(method: str, metric: str, most: Mapping[str, float]) -> Finding:
+    """Is an error of a method, in each setting, within a bound?"""
+
+    def find(table: Table) -> list[str]:
+        title = _title(table, metric)
+        return [
+            f"{setting}: {title} of {method} is {rows[method][metric]['mean']:.4f} "
+            f"(target: at most {most[setting]}, {_reached(rows[method][metric]['mean'] <= most[setting])})."
+            for setting, rows in _by_setting(table).items()
+            if setting in most
+        ]
+
+    return find
+
+
+def lower_than(method: str, other: str, metric: str) -> Finding:
+    """Is an error of a method below another method's?"""
+
+    def find(table: Table) -> list[str]:
+        title = _title(table, metric)
+        sentences = []
+        for setting, rows in _by_setting(table).items():
+            if all(name in rows and metric in rows[name] for name in (method, other)):
+                ours, theirs = rows[method][metric]["mean"], rows[other][metric]["mean"]
+                word = "below" if ours < theirs else "not below"
+                sentences.append(
+                    f"{setting}: {title} of {method}, {ours:.4f}, is {word} that of {other}, {theirs:.4f}."
+                )
+        return sentences
+
+    return find
+
+
+def near_best(default: str, most: float, metric: str = "dice") -> Finding:
+    """Is the untouched default close to the best of all rows?"""
+
+    def find(table: Table) -> list[str]:
+        sentences = []
+        for setting, rows in _by_setting(table).items():
+            best = max((row for name, row in rows.items() if name != default), key=_mean(metric))
+            gap = _gain(best, rows[default], metric)
+            where = f"{_points(gap)} below" if gap >= 0 else f"{_points(-gap)} above"
+            target = f"target: at most {_points(most)} below, {_reached(gap <= most)}"
+            sentences.append(f"{setting}: {default} is {where} the best of the sweep, {best['method']} ({target}).")
+        return sentences
+
+    return find
+
+
+def never_swapped(method: str) -> Finding:
+    """Did any seed end with classes swapped?"""
+
+    def find(table: Table) -> list[str]:
+        return [
+            f"{setting}: {method} ended with classes swapped or lost on {rows[method]['swapped']} of "
+            f"{len(rows[method]['seeds'])} seeds."
+            for setting, rows in _by_setting(table).items()
+        ]
+
+    return find
+
+
+def _title(table: Table, metric: str) -> str:
+    return next(each["title"] for each in table["metrics"] if each["name"] == metric)
+
+
+def _by_setting(table: Table) -> dict[str, dict[str, Any]]:
+    settings: dict[str, dict[str, Any]] = {}
+    for row in table["rows"]:
+        settings.setdefault(row["setting"], {})[row["method"]] = row
+    return settings
+
+
+def _mean(metric: str) -> Callable[[dict[str, Any]], float]:
+    return lambda row: row[metric]["mean"]
+
+
+def _gain(row: dict[str, Any], other: dict[str, Any], metric: str) -> float:
+    return row[metric]["mean"] - other[metric]["mean"]
+
+
+def _points(share: float) -> str:
+    return f"{100 * share:.2f} points"
+
+
+def _reached(yes: bool) -> str:
+    return "reached" if yes else "missed"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names as in a sentence: a, b and c."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

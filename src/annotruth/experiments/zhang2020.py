@@ -1,0 +1,135 @@
+"""Zhang et al. 2020, segmentation with pixel-wise confusion matrices: tables and figures on MNIST."""
+
+from __future__ import annotations
+
+from annotruth.experiments.digits import FULL, NOTE, QUICK, SETTINGS, digits_task
+from annotruth.experiments.experiment import Curves, Experiment, Row
+from annotruth.experiments.findings import above_others, at_most, close_to, near_best, never_swapped
+from annotruth.experiments.scores import CM_RMSE, DICE, RATER_DICE, SWAPPED
+from annotruth.methods import METHODS
+
+WITHOUT_TRACE = Row("pixel-cm", {"trace_weight": 0.0}, name="pixel-cm, without trace")
+PLAIN_TRACE = Row("pixel-cm", {"trace": "plain"}, name="pixel-cm, plain trace")
+COMPARISONS = tuple(
+    Row(method)
+    for method in ("mean", "majority", "separate", "prob-unet", "staple", "spatial-staple", "global-cm")
+    if method in METHODS
+)
+BOUNDS = tuple(Row(method) for method in ("oracle-cm", "clean") if method in METHODS)
+PAPER_NOTE = (
+    "The paper's figures are of all 60,000 digits, of other raters' masks and another network: compare the order of "
+    "methods, not the digits. Its mode is our majority."
+)
+WEIGHTS = (0.0, 0.001, 0.01, 0.1, 0.4, 0.7, 0.9)
+STRENGTHS = (0.25, 0.5, 0.75, 1.0, 1.25)
+LINES = {"posterior": "posterior-weighted trace", "plain": "plain trace"}
+
+PAPER = {
+    "dense": {
+        "mean": {"dice": 0.3836},
+        "majority": {"dice": 0.6289},
+        "prob-unet": {"dice": 0.6512},
+        "separate": {"dice": 0.7044},
+        "staple": {"dice": 0.7803, "cm_rmse": 0.1241},
+        "spatial-staple": {"dice": 0.7896, "cm_rmse": 0.1195},
+        "global-cm": {"dice": 0.7921, "cm_rmse": 0.1132},
+        "pixel-cm, without trace": {"dice": 0.7963, "cm_rmse": 0.1125},
+        "pixel-cm": {"dice": 0.8292, "cm_rmse": 0.0893},
+        "oracle-cm": {"dice": 0.8329, "cm_rmse": 0.0238},
+    },
+    "one-label": {
+        "mean": {"dice": 0.3279},
+        "majority": {"dice": 0.3279},
+        "staple": {"dice": 0.5407, "cm_rmse": 0.2617},
+        "spatial-staple": {"dice": 0.5673, "cm_rmse": 0.2384},
+        "global-cm": {"dice": 0.5901, "cm_rmse": 0.1953},
+        "pixel-cm, without trace": {"dice": 0.7448, "cm_rmse": 0.1538},
+        "pixel-cm": {"dice": 0.7648, "cm_rmse": 0.1329},
+    },
+}
+
+
+def _mnist(name: str, title: str, setting: str) -> Experiment:
+    return Experiment(
+        name=name,
+        title=title,
+        task=digits_task,
+        settings={setting: SETTINGS[setting]},
+        rows=(*COMPARISONS, WITHOUT_TRACE, PLAIN_TRACE, Row("pixel-cm"), *BOUNDS),
+        metrics=(DICE, CM_RMSE),
+        full=FULL,
+        quick=QUICK,
+        paper=PAPER,
+        findings=(
+            above_others("pixel-cm"),
+            close_to("pixel-cm", "clean", {"dense": 0.01, "one-label": 0.02}),
+            at_most("pixel-cm", "cm_rmse", {"dense": 0.04, "one-label": 0.045}),
+        ),
+        notes=(NOTE, PAPER_NOTE),
+    )
+
+
+MNIST = _mnist("zhang2020-mnist", "Zhang et al. 2020, table 1: digits, every rater labels every digit", "dense")
+ONE_LABEL = _mnist("zhang2020-mnist-one-label", "Zhang et al. 2020, table 2: digits, one label each", "one-label")
+
+SEEDS = Experiment(
+    name="zhang2020-mnist-seeds",
+    title="Digits over twenty seeds: is a class ever swapped?",
+    task=digits_task,
+    settings=SETTINGS,
+    rows=(Row("clean"), Row("pixel-cm"), Row("majority")),
+    metrics=(DICE, CM_RMSE, SWAPPED),
+    full=FULL,
+    quick=QUICK,
+    seeds=tuple(range(20)),
+    findings=(
+        never_swapped("pixel-cm"),
+        close_to("pixel-cm", "clean", {"dense": 0.01, "one-label": 0.02}),
+        at_most("pixel-cm", "cm_rmse", {"dense": 0.04, "one-label": 0.045}),
+    ),
+    notes=(NOTE, "Swapped: a foreground Dice below 0.3."),
+)
+
+LAMBDA = Experiment(
+    name="zhang2020-mnist-lambda",
+    title="Zhang et al. 2020, figure 3: the weight λ of the trace",
+    task=digits_task,
+    settings=SETTINGS,
+    rows=(
+        Row("pixel-cm", name="default"),
+        Row("pixel-cm", {"trace_weight": 0.0}, name="λ 0", lines=tuple(LINES.values())),
+        *(
+            Row("pixel-cm", {"trace_weight": weight, "trace": trace}, name=f"{line}, λ {weight:g}", lines=(line,))
+            for trace, line in LINES.items()
+            for weight in WEIGHTS[1:]
+        ),
+    ),
+    metrics=(DICE, CM_RMSE),
+    full=FULL,
+    quick=QUICK,
+    findings=(near_best("default", 0.005),),
+    notes=(NOTE, "The default is pixel-cm as it is, with no weight given."),
+    curves=Curves("trace_weight", "weight λ of the trace"),
+)
+
+NOISE = Experiment(
+    name="zhang2020-mnist-noise",
+    title="Zhang et al. 2020, figure 4: how strongly the raters err",
+    task=digits_task,
+    settings={
+        f"{name}, strength {strength:g}": {**setting, "strength": strength}
+        for name, setting in SETTINGS.items()
+        for strength in STRENGTHS
+    },
+    rows=(
+        Row("pixel-cm"),
+        WITHOUT_TRACE,
+        *(Row(method) for method in ("global-cm", "staple", "spatial-staple", "majority", "clean")),
+    ),
+    metrics=(DICE, CM_RMSE, RATER_DICE),
+    full=FULL,
+    quick=QUICK,
+    findings=(above_others("pixel-cm"),),
+    notes=(NOTE, "A rater leaves a mask blank with the strength as probability, always from 1 on."),
+    curves=Curves("rater_dice", "mean Dice of the raters' own masks"),
+)

@@ -1,0 +1,21 @@
+"""The experiments of the papers as they are declared."""
+
+from annotruth.experiments import EXPERIMENTS
+from annotruth.methods import make_method
+
+
+def test_every_experiment_is_known_by_its_name_and_repeats_over_seeds():
+    assert {"zhang2020-mnist", "zhang2020-mnist-one-label", "zhang2020-mnist-seeds"} <= set(EXPERIMENTS)
+    for name, experiment in EXPERIMENTS.items():
+        assert experiment.name == name
+        assert len(experiment.seeds) >= 3
+
+
+def test_rows_exist_have_names_of_their_own_and_the_paper_speaks_of_them():
+    for experiment in EXPERIMENTS.values():
+        labels = [row.label for row in experiment.rows]
+        assert len(set(labels)) == len(labels)
+        for row in experiment.rows:
+            make_method(row.method, dict(row.options))
+        for setting in experiment.settings:
+            assert set(experiment.paper.get(setting, {})) <= {*labels, "prob-unet"}

@@ -1,0 +1,63 @@
+"""Sentences about a table, true to it either way."""
+
+import pytest
+
+from annotruth.experiments.findings import above_others, at_most, close_to, lower_than, near_best, never_swapped
+
+
+def table(**dice):
+    """A table of one setting with these Dice scores; CM RMSE is one minus them."""
+    metrics = [{"name": "dice", "title": "Dice"}, {"name": "cm_rmse", "title": "CM RMSE"}]
+    rows = [
+        {
+            "setting": "dense", "method": name.replace("_", "-"), "seeds": [0, 1], "swapped": 0,
+            "dice": {"mean": value}, "cm_rmse": {"mean": 1 - value},
+        }
+        for name, value in dice.items()
+    ]  # fmt: skip
+    return {"metrics": metrics, "rows": rows}
+
+
+def test_a_method_above_all_comparisons_but_below_what_knows_more():
+    (said,) = above_others("pixel-cm")(table(pixel_cm=0.9, mean=0.8, staple=0.85, clean=0.95))
+    assert said == "dense: pixel-cm is above every comparison in Dice, clean left aside."
+
+
+def test_those_above_a_method_are_named_the_best_first():
+    (said,) = above_others("pixel-cm")(table(pixel_cm=0.9, mean=0.91, staple=0.92, majority=0.5, clean=0.95))
+    assert said == (
+        "dense: pixel-cm is below staple (by 2.00 points) and mean (by 1.00 points) in Dice, "
+        "above the other comparisons."
+    )
+
+
+@pytest.mark.parametrize(("score", "word"), [(0.945, "reached"), (0.93, "missed"), (0.96, "reached")])
+def test_distance_from_a_bound(score, word):
+    (said,) = close_to("pixel-cm", "clean", {"dense": 0.01})(table(pixel_cm=score, clean=0.95))
+    assert word in said
+    assert ("above clean" in said) == (score > 0.95)
+
+
+@pytest.mark.parametrize(("score", "word"), [(0.97, "reached"), (0.9, "missed")])
+def test_an_error_within_its_bound(score, word):
+    (said,) = at_most("pixel-cm", "cm_rmse", {"dense": 0.04})(table(pixel_cm=score))
+    assert f"{1 - score:.4f}" in said
+    assert word in said
+
+
+def test_an_error_beside_another_methods():
+    assert "is below" in lower_than("pixel-cm", "staple", "cm_rmse")(table(pixel_cm=0.9, staple=0.8))[0]
+    assert "is not below" in lower_than("pixel-cm", "staple", "cm_rmse")(table(pixel_cm=0.8, staple=0.9))[0]
+    assert lower_than("pixel-cm", "prob-unet", "cm_rmse")(table(pixel_cm=0.8)) == []
+
+
+def test_a_default_beside_the_best_of_a_sweep():
+    (said,) = near_best("default", 0.005)(table(default=0.9, low=0.902, high=0.5))
+    assert said.startswith("dense: default is 0.20 points below the best of the sweep, low (")
+    assert said.endswith("at most 0.50 points below, reached).")
+
+
+def test_swapped_seeds_are_counted():
+    assert never_swapped("clean")(table(clean=0.9)) == [
+        "dense: clean ended with classes swapped or lost on 0 of 2 seeds."
+    ]

@@ -1,0 +1,157 @@
+"""The runner of experiments: seeds, settings, resuming, processes."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from annotruth.errors import InputError
+from annotruth.experiments import digits, run_experiment, runner
+from annotruth.experiments.experiment import Experiment, Metric, Row, Scale
+from annotruth.experiments.findings import above_others
+from annotruth.experiments.scores import CM_RMSE, DICE, SWAPPED
+from annotruth.training import Segmenter
+
+
+class Guess:
+    """A learner that learns nothing, so that what is tested here is the runner alone."""
+
+    def __init__(self, method, seed, **options):
+        self.method, self.warnings_ = method, ["a guess"]
+
+    def fit(self, annotations):
+        self.faithful = np.eye(len(annotations.classes))[None].repeat(len(annotations.raters), axis=0)
+        return self
+
+    def predict(self, images):
+        return (images[:, 0] > 0.5).astype(np.uint8)
+
+    def confusion(self, images):
+        return self.faithful[None].repeat(len(images), axis=0)
+
+
+@pytest.fixture
+def tiny():
+    return Experiment(
+        name="tiny",
+        title="A tiny table",
+        task=digits.digits_task,
+        settings=digits.SETTINGS,
+        rows=(Row("clean"), Row("pixel-cm", {"trace_weight": 0.0}, name="without trace")),
+        metrics=(DICE, CM_RMSE, SWAPPED),
+        full=Scale({"train": 16, "test": 6}, {"max_epochs": 1}),
+        quick=Scale({"train": 12, "test": 4}, {"max_epochs": 1, "batch_size": 8}),
+        seeds=(0, 1),
+        learner=Guess,
+        paper={"dense": {"clean": {"dice": 0.9}}},
+        findings=(above_others("without trace"),),
+        notes=("Digits are few.",),
+    )
+
+
+@pytest.fixture
+def trained(monkeypatch):
+    """Every training that is run, by row and seed."""
+    seen = []
+    run = runner.run_cell
+    monkeypatch.setattr(runner, "run_cell", lambda cell: seen.append((cell.row.label, cell.seed)) or run(cell))
+    return seen
+
+
+def test_a_table_names_rows_seeds_settings_and_where_it_was_made(tiny, tmp_path):
+    made = run_experiment(tiny, tmp_path)
+    stored = json.loads((tmp_path / "tiny.json").read_text())
+    assert stored == json.loads(json.dumps(made))
+    assert [(row["setting"], row["method"]) for row in stored["rows"]] == [
+        ("dense", "clean"), ("dense", "without trace"), ("one-label", "clean"), ("one-label", "without trace"),
+    ]  # fmt: skip
+    first, second = stored["rows"][:2]
+    assert first["seeds"] == [0, 1]
+    assert first["paper"] == {"dice": 0.9}
+    assert first["dice"]["mean"] == pytest.approx(sum(first["dice"]["each"]) / 2, abs=1e-4)
+    low, high = sorted(first["dice"]["each"])
+    assert first["dice"]["sd"] == pytest.approx((high - low) / 2**0.5, abs=1e-4)
+    assert {"mean", "sd", "each"} == set(first["cm_rmse"])
+    assert first["warned"] == 2
+    assert first["wall_time"]["mean"] > 0
+    assert first["swapped"] in (0, 1, 2)
+    assert second["settings"]["method"] == "pixel-cm"
+    assert second["settings"]["trace_weight"] == 0
+    assert second["settings"]["trace"] == "posterior"  # not asked for, but it determines the result
+    assert stored["training"] == {"max_epochs": 1}
+    assert stored["sizes"] == {"train": 16, "test": 6}
+    assert stored["environment"]["date"]
+    text = (tmp_path / "tiny.md").read_text()
+    assert "annotruth reproduce tiny" in text
+    assert "Digits are few." in text
+    assert "| clean | " in text
+    assert "| 0.9000 |" in text
+    assert stored["findings"][0] in text
+    assert (tmp_path / "tiny.png").stat().st_size > 1000
+
+
+def test_a_run_that_was_cut_off_goes_on_without_training_anew(tiny, tmp_path, trained):
+    run_experiment(tiny, tmp_path, seeds=[0])
+    assert len(trained) == 4
+    run_experiment(tiny, tmp_path)
+    assert [seed for _, seed in trained[4:]] == [1] * 4
+    run_experiment(tiny, tmp_path)
+    assert len(trained) == 8
+
+
+def test_what_was_changed_is_trained_anew(tiny, tmp_path, trained):
+    run_experiment(tiny, tmp_path, seeds=[0])
+    changed = replace(tiny, rows=(tiny.rows[0], Row("pixel-cm", name="without trace")))
+    run_experiment(changed, tmp_path, seeds=[0])
+    assert trained[4:] == [("without trace", 0)] * 2
+
+
+def test_other_processes_find_the_same(tiny, tmp_path):
+    real = replace(tiny, learner=Segmenter, settings={"dense": digits.SETTINGS["dense"]})
+    here = run_experiment(real, tmp_path / "here", seeds=[0])
+    there = run_experiment(real, tmp_path / "there", seeds=[0], jobs=2)
+    for one, other in zip(here["rows"], there["rows"]):
+        assert one["dice"] == other["dice"]
+        assert one["cm_rmse"] == other["cm_rmse"]
+
+
+def test_quick_takes_one_seed_and_a_name_of_its_own(tiny, tmp_path):
+    made = run_experiment(tiny, tmp_path, quick=True)
+    assert made["experiment"] == "tiny-quick"
+    assert made["rows"][0]["seeds"] == [0]
+    assert made["training"] == {"max_epochs": 1, "batch_size": 8}
+    assert "annotruth reproduce tiny --quick" in (tmp_path / "tiny-quick.md").read_text()
+
+
+def test_stand_in_data_are_named_as_such(tiny, tmp_path):
+    stand_in = replace(tiny, stand_in="Digits stand in for livers.")
+    made = run_experiment(stand_in, tmp_path, quick=True)
+    assert made["experiment"] == "tiny-stand-in-quick"
+    assert "Digits stand in for livers." in made["notes"]
+
+
+def test_a_metric_without_a_number_leaves_its_cell_empty(tiny, tmp_path):
+    none = Metric("none", "nothing", lambda trained: None)
+    odd = Metric("odd", "of clean only", lambda trained: 1.0 if trained.model.method == "clean" else float("nan"))
+    made = run_experiment(replace(tiny, metrics=(DICE, none, odd)), tmp_path, quick=True)
+    clean, other = made["rows"][:2]
+    assert "none" not in clean
+    assert clean["odd"]["mean"] == 1
+    assert "odd" not in other
+    text = (tmp_path / "tiny-quick.md").read_text()
+    assert "nothing" not in text
+    assert "of clean only" in text
+
+
+def test_bad_use_is_refused_before_any_training(tiny, tmp_path, trained):
+    with pytest.raises(InputError, match="no such folder"):
+        run_experiment(tiny, tmp_path, data=tmp_path / "nowhere")
+    with pytest.raises(InputError, match="at least 1"):
+        run_experiment(tiny, tmp_path, jobs=0)
+    wrong = replace(tiny, rows=(*tiny.rows, Row("pixel-cm", {"trace_wait": 1})))
+    with pytest.raises(InputError, match="no option"):
+        run_experiment(wrong, tmp_path)
+    with pytest.raises(InputError, match=r"mnist\.npz"):
+        run_experiment(tiny, tmp_path, data=tmp_path)
+    assert trained in ([], [("clean", 0)])  # the folder is read with the first training
