@@ -20,6 +20,7 @@ _HOME = {
     "STAPLE": "annotruth.fusion",
     "SpatialSTAPLE": "annotruth.fusion",
     "Segmenter": "annotruth.training",
+    "Classifier": "annotruth.training",
     "load_model": "annotruth.training",
     "report": "annotruth.report",
 }

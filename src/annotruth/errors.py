@@ -19,6 +19,10 @@ class IdentifiabilityWarning(AnnotruthWarning):
     """The labels cannot tell the truth from the annotators' errors, or the estimate looks as if they could not."""
 
 
+class UnansweredClassWarning(AnnotruthWarning):
+    """There is a class that nobody ever gave as an answer."""
+
+
 def shorten(names: list[str] | tuple[str, ...], most: int = 5) -> str:
     """Join names for a message, cutting long lists: ``a, b, c and 7 more``."""
     shown = [str(name) for name in names[:most]]

@@ -7,11 +7,14 @@ from pathlib import Path
 from torch import nn
 
 from annotruth.training.annotators import Annotator
+from annotruth.training.classifier import Classifier
 from annotruth.training.segmenter import Segmenter
+from annotruth.training.storage import read_facts
 
-__all__ = ["Annotator", "Segmenter", "load_model"]
+__all__ = ["Annotator", "Classifier", "Segmenter", "load_model"]
 
 
-def load_model(path: str | Path, network: nn.Module | None = None) -> Segmenter:
+def load_model(path: str | Path, network: nn.Module | None = None) -> Segmenter | Classifier:
     """Load a model that ``save`` wrote. One trained around your own network needs that network again."""
-    return Segmenter.load(path, network)
+    kind = Classifier if read_facts(Path(path))["kind"] == "Classifier" else Segmenter
+    return kind.load(path, network)

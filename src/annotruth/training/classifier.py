@@ -1,0 +1,287 @@
+"""Classifier: learn to classify from raters who disagree."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import nn
+
+from annotruth.annotations import Annotations
+from annotruth.errors import InputError, UnansweredClassWarning, shorten
+from annotruth.fusion.identifiability import warn_identifiability
+from annotruth.methods import Method, Shape, make_method
+from annotruth.nn import classifier_network
+from annotruth.training.answered import AnsweredItems
+from annotruth.training.data import Standard
+from annotruth.training.estimator import Estimator
+from annotruth.training.given import to_annotations
+from annotruth.training.label_raters import BLOCK, MOST_KEPT, Evidence
+from annotruth.validation import MISSING_LABEL, finite_image
+
+BATCH_ITEMS = 50
+"""Items in a batch, unless batch_size says otherwise: as in Tanno et al. 2019."""
+
+
+class Classifier(ClassifierMixin, Estimator):
+    """Learns the true classes, and every rater's way of erring, from the raters' answers.
+
+    Parameters
+    ----------
+    method : how to learn; ``annotruth.methods.METHODS`` lists the names
+    network : "cnn" or "resnet" for images, "mlp" or "linear" for features, or your own ``nn.Module`` from images
+        (batch, channels, *spatial) or features (batch, features) to class scores (batch, classes); None = "cnn" or
+        "mlp"
+    max_epochs : passes over the training items at most
+    batch_size : items per step; None = 50
+    learning_rate : its peak; it rises at first and then falls to nothing
+    patience : epochs without a better likelihood of held-out *noisy* labels after which training stops
+    validation : share of the items held out for that; 0 = none, train to the last epoch
+    seed : the same seed gives the same model, bit for bit, on a CPU
+    accelerator : "auto", "cpu", "gpu" …, as Lightning names them
+    progress : whether to show a progress bar
+    **options : the method's own options, such as ``trace_weight=0.01`` of global-cm
+
+    Attributes
+    ----------
+    classes_ : (classes,) labels as they were given
+    raters_ : names, in order
+    annotators_ : what was learnt of each rater, by name: ``annotators_["rater_1"].confusion``
+    confusion_ : (raters, classes, classes), [true, observed], rows sum to 1
+    skill_ : (raters,) mean diagonal of ``confusion_``
+    history_ : losses by epoch
+    warnings_ : why the result may be wrong, in words; empty if nothing speaks against it
+    settings_ : everything that determined this model
+
+    Examples
+    --------
+    >>> import annotruth as at
+    >>> from annotruth.simulate import label_group, simulate_labels
+    >>> rng = np.random.default_rng(0)
+    >>> truth = rng.integers(0, 3, 600)
+    >>> features = np.eye(3)[truth] + rng.normal(0, 0.2, (600, 3))
+    >>> answers = simulate_labels(truth, label_group("pairwise-flipper", 5, 3, skill=0.7), keep=1).answers
+    >>> model = at.Classifier("global-cm", network="linear", progress=False).fit(features, answers)
+    >>> model.score(features, truth) > 0.95
+    True
+    """
+
+    task = "labels"
+
+    def __init__(
+        self,
+        method: str = "global-cm",
+        network: str | nn.Module | None = None,
+        max_epochs: int = 30,
+        batch_size: int | None = None,
+        learning_rate: float = 0.003,
+        patience: int = 10,
+        validation: float = 0.1,
+        seed: int = 0,
+        accelerator: str = "auto",
+        progress: bool = True,
+        **options: Any,
+    ) -> None:
+        self.method = method
+        self.network = network
+        self.max_epochs = max_epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.patience = patience
+        self.validation = validation
+        self.seed = seed
+        self.accelerator = accelerator
+        self.progress = progress
+        self.options = options
+
+    # -- learning -----------------------------------------------------------------------------------------------
+
+    def fit(
+        self, X: Any, answers: Any = None, *, run_folder: str | Path | None = None, resume: bool = False
+    ) -> Classifier:
+        """Learn from answers and images or features.
+
+        Parameters
+        ----------
+        X : annotations of a label table with images or features; or features (items, features); or images (items,
+            channels, *spatial)
+        answers : where X is an array: labels (items, raters), -1 = not answered; labels (items,), as of one rater;
+            annotations without images; or a long table with the columns item, rater, label, whose items are rows of X
+            by their index, counted from 0 where X has none
+        run_folder : where checkpoints and logs (CSV, TensorBoard) go; None = nowhere
+        resume : go on where a training in ``run_folder`` was cut off
+        """
+        annotations, self.classes_ = self._taken_in(X, answers)
+        method = self._checked(annotations)
+        self.raters_ = annotations.raters
+        train, held_out = self._split(self._taught(method, annotations))
+        self._standard = Standard.of(train)
+        size = train.item_image(0).shape
+        self._shape = Shape(size[0], len(annotations.raters), len(annotations.classes), len(size) - 1, self.task)
+        items = AnsweredItems(train, self._standard)
+        validation = None if held_out is None else AnsweredItems(held_out, self._standard)
+        self._build(method)
+        method.prepare(self._parts, annotations)
+        self._check_network(size, (self._shape.classes,))
+        self._train(method, items, validation, int(self.batch_size or BATCH_ITEMS), run_folder, resume)
+        self._learn_annotators(method, annotations)
+        return self
+
+    def _taken_in(self, X: Any, answers: Any) -> tuple[Annotations, np.ndarray]:
+        """What was given, as annotations, and the classes' labels."""
+        if isinstance(X, Annotations):
+            if answers is not None:
+                raise InputError("Annotations bring their answers along; give either these or an array with answers.")
+            return X, np.array(X.classes)
+        if answers is None:
+            raise InputError("requires y to be passed, but the target y is None: give the raters' answers beside X.")
+        array = self._array(X, reset=True)
+        named = isinstance(X, pd.DataFrame) and isinstance(answers, pd.DataFrame)
+        return to_annotations(array, [str(name) for name in (X.index if named else range(len(array)))], answers)
+
+    def _array(self, X: Any, reset: bool = False) -> np.ndarray:
+        """Features (items, features), checked as scikit-learn does, or images (items, channels, *spatial)."""
+        if np.ndim(X) > 2:
+            return np.asarray(X)
+        return validate_data(self, X, reset=reset, dtype=np.float32, ensure_all_finite=False)
+
+    def _checked(self, annotations: Annotations) -> Method:
+        if annotations.kind != "labels":
+            raise InputError("Classifier learns from a label table; these annotations are masks: use Segmenter.")
+        if not annotations.has_images:
+            raise InputError("Classifier needs images or features: give them with images=, or as an array beside them.")
+        if len(annotations.classes) < 2:
+            raise InputError(f"There is only one class, {annotations.classes[0]}, so there is nothing to tell apart.")
+        method = self._checked_method()
+        method.check(annotations)
+        return method
+
+    def _taught(self, method: Method, annotations: Annotations) -> Annotations:
+        """The label table that the method learns from, without the items nobody says anything of."""
+        answers = method.answers(annotations)
+        taught = Annotations(
+            kind="labels", items=annotations.items, classes=annotations.classes, answers=answers,
+            raters=annotations.raters if answers is annotations.answers else ["fused"],
+            images=annotations._images, groups=annotations.groups,
+        )  # fmt: skip
+        answered = np.unique(answers.item)
+        if len(answered) == 0:
+            raise InputError("There is no answer to learn from: nobody labelled any item.")
+        return taught if len(answered) == len(annotations) else taught.take(answered)
+
+    def _own_network(self) -> nn.Module | None:
+        if isinstance(self.network, str):
+            return classifier_network(self.network, self._shape.channels, self._shape.classes, self._shape.dims)
+        return super()._own_network()
+
+    def _learn_annotators(self, method: Method, annotations: Annotations) -> None:
+        evidence = Evidence.of(annotations, lambda items: self._probabilities(annotations.item_image, items))
+        if method.learns_annotators:
+            confusion, skill = self._learnt_matrices()
+        else:
+            confusion, skill = evidence.confusion(), evidence.skill()
+        self._set_annotators(confusion, skill, evidence.skill_interval(skill))
+        never = np.bincount(annotations.answers.label, minlength=len(self.classes_)) == 0
+        if never.any():
+            names = shorten([name for name, unseen in zip(annotations.classes, never) if unseen])
+            warnings.warn(
+                f"Nobody ever answered {names}: the model cannot learn what that looks like.",
+                UnansweredClassWarning,
+                stacklevel=3,
+            )
+        self.warnings_ = []
+        if method.learns_from_raters:
+            # Of more matrices than can be kept, those of the raters who answered most.
+            busiest = np.sort(np.argsort(-evidence.given)[: max(MOST_KEPT // len(never) ** 2, 3)])
+            matrices = np.stack([self._matrix_of(r) for r in busiest]) if confusion is None else confusion[busiest]
+            self.warnings_ = warn_identifiability(
+                matrices, np.where(never, 0, evidence.frequency), evidence.given[busiest],
+                raters=[self.raters_[r] for r in busiest], classes=annotations.classes, stacklevel=4,
+            )  # fmt: skip
+
+    @torch.no_grad()
+    def _learnt_matrices(self) -> tuple[np.ndarray | None, np.ndarray]:
+        """The annotator model's matrices, unless they are too many to keep, and their skills."""
+        n_raters, n_classes = len(self.raters_), len(self.classes_)
+        if n_raters * n_classes**2 <= MOST_KEPT:
+            confusion = self._matrices(torch.arange(n_raters))
+            return confusion, np.diagonal(confusion, axis1=1, axis2=2).mean(axis=1)
+        return None, np.array([np.diagonal(self._matrix_of(rater)).mean() for rater in range(n_raters)])
+
+    def _matrix_of(self, rater: int) -> np.ndarray:
+        if self._confusion is None and make_method(self.method, self.options).learns_annotators:
+            return self._matrices(torch.tensor([rater]))[0]
+        return super()._matrix_of(rater)
+
+    @torch.no_grad()
+    def _matrices(self, raters: torch.Tensor) -> np.ndarray:
+        any_image = torch.zeros(1, self._shape.channels, *[1] * self._shape.dims)  # the matrices are the same for all
+        return self._parts.annotators(any_image, raters).dense()[0].double().numpy()
+
+    # -- using --------------------------------------------------------------------------------------------------
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the true class, (items, classes), of images, features, or annotations that carry them."""
+        check_is_fitted(self, "annotators_")
+        if isinstance(X, Annotations):
+            item, count = X.item_image, len(X)
+        else:
+            array = self._array(X)
+            item, count = (lambda index: finite_image(array[index], f"Item {index}")), len(array)
+        blocks = (range(start, min(start + BLOCK, count)) for start in range(0, count, BLOCK))
+        return np.concatenate([self._probabilities(item, block) for block in blocks])
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most likely class of each item, as its label was given: (items,)."""
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Share of items whose class is predicted rightly.
+
+        Parameters
+        ----------
+        X : images or features; or annotations, whose truth is then taken
+        y : (items,) true labels as they were given, or class numbers where the classes have names; -1 = unknown
+        """
+        if isinstance(X, Annotations):
+            y = X.truth if y is None else y
+        if np.issubdtype(np.asarray(y).dtype, np.integer) and self.classes_.dtype.kind not in "iub":
+            known = np.flatnonzero(np.asarray(y) != MISSING_LABEL)
+            X = X.take(known) if isinstance(X, Annotations) else np.asarray(X)[known]
+            y = self.classes_[np.asarray(y)[known]]
+        return super().score(X, y, sample_weight)
+
+    @torch.no_grad()
+    def _probabilities(self, item: Callable[[int], np.ndarray], items: Sequence[int]) -> np.ndarray:
+        tensors = torch.stack([self._standardised(item(index), index) for index in items])
+        scores = self._parts.log_truth(tensors).double()
+        return scores.softmax(dim=1).numpy()
+
+    def _standardised(self, image: np.ndarray, index: int) -> torch.Tensor:
+        wanted = self._shape.dims + 1
+        if image.ndim != wanted or len(image) != self._shape.channels:
+            axes = f", {self._shape.dims} spatial axes" if self._shape.dims else ""
+            raise InputError(
+                f"Item {index} has shape {image.shape}; the model needs {self._shape.channels} "
+                f"{'channel(s)' if axes else 'features'}{axes}."
+            )
+        return self._standard(image)
+
+    # -- keeping ------------------------------------------------------------------------------------------------
+
+    def _used_settings(self) -> dict[str, Any]:
+        default = "cnn" if self._shape.dims else "mlp"
+        return {"network": "own" if isinstance(self.network, nn.Module) else self.network or default}
+
+    def _facts(self) -> dict[str, Any]:
+        return {}
+
+    def _take_facts(self, facts: dict[str, Any]) -> None:
+        self.classes_ = np.array(facts["classes"])

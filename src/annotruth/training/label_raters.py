@@ -1,0 +1,86 @@
+"""What a classifier's view of the truth says of the raters: how often each was right, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from annotruth.annotations import Annotations
+from annotruth.fusion.intervals import diagonal_interval
+from annotruth.fusion.votes import first_answers
+
+MOST_KEPT = 2**27
+"""Numbers in all raters' matrices up to which they are kept at once: one gigabyte."""
+BLOCK = 1024
+"""Items whose truth is estimated at once."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """How the raters' answers meet the estimated truth.
+
+    Attributes
+    ----------
+    given : (raters,) how many answers each gave
+    frequency : (classes,) how common each class is
+    of_class : (raters, classes) expected items of each true class that a rater answered
+    right : (raters, classes) expected right answers among them
+    met : (raters, classes, classes) all expected answers, [true, observed]; None where they are too many to keep
+    """
+
+    given: np.ndarray
+    frequency: np.ndarray
+    of_class: np.ndarray
+    right: np.ndarray
+    met: np.ndarray | None
+
+    @classmethod
+    def of(cls, annotations: Annotations, truth_of: Callable[[range], np.ndarray]) -> Evidence:
+        """Go through all items, ``truth_of`` giving the probabilities (items, classes) of some."""
+        answers, n_raters, n_classes = annotations.answers, len(annotations.raters), len(annotations.classes)
+        first = first_answers(answers, len(annotations))
+        frequency = np.zeros(n_classes)
+        of_class, right = np.zeros((2, n_raters, n_classes))
+        kept = n_raters * n_classes**2 <= MOST_KEPT
+        by_label = np.zeros((n_raters, n_classes, n_classes) if kept else 0)
+        for start in range(0, len(annotations), BLOCK):
+            items = range(start, min(start + BLOCK, len(annotations)))
+            truth = truth_of(items)
+            frequency += truth.sum(axis=0)
+            here = slice(first[items.start], first[items.stop])
+            rater, label = answers.rater[here], answers.label[here]
+            of_answer = truth[answers.item[here] - items.start]
+            np.add.at(of_class, rater, of_answer)
+            np.add.at(right, (rater, label), of_answer[np.arange(len(label)), label])
+            if kept:
+                np.add.at(by_label, (rater, label), of_answer)
+        return cls(
+            given=np.bincount(answers.rater, minlength=n_raters).astype(np.float64),
+            frequency=frequency / frequency.sum(),
+            of_class=of_class,
+            right=right,
+            met=np.ascontiguousarray(by_label.transpose(0, 2, 1)) if kept else None,
+        )
+
+    def confusion(self) -> np.ndarray | None:
+        """Matrices (raters, classes, classes), each answer counted against the truth; None where too many to keep.
+
+        A row without evidence is taken as faithful.
+        """
+        if self.met is None:
+            return None
+        total = self.of_class[..., None]
+        faithful = np.broadcast_to(np.eye(self.met.shape[1]), self.met.shape)
+        return np.where(total > 1e-9, self.met / np.maximum(total, 1e-9), faithful)
+
+    def skill(self) -> np.ndarray:
+        """Mean diagonal (raters,) of :meth:`confusion`."""
+        known = self.of_class > 1e-9
+        return np.where(known, self.right / np.maximum(self.of_class, 1e-9), 1.0).mean(axis=1)
+
+    def skill_interval(self, skill: np.ndarray, level: float = 0.95) -> np.ndarray:
+        """Credible bounds (raters, 2) of the skills, moved as far as needed to hold the estimates ``skill``."""
+        low, high = diagonal_interval(self.right, self.of_class - self.right, level)
+        return np.stack([np.minimum(low, skill), np.maximum(high, skill)], axis=1)
