@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset, Sampler
+from torch.utils.data import BatchSampler, DataLoader, Dataset, Sampler
 
 from annotruth.annotations import Annotations
 from annotruth.errors import InputError
@@ -155,10 +155,35 @@ class EpochSampler(Sampler[int]):
         return len(self.cases)
 
 
-def loader(cases: Items, batch_size: int, sampler: Sampler[int] | None = None) -> DataLoader:
-    """Batches in order, or in the sampler's order. Items come from memory, so no worker processes are needed."""
+class SharedBatches(BatchSampler):
+    """The batches of an order of items, each shared out between processes: together they see what one would.
+
+    Examples
+    --------
+    >>> [list(SharedBatches(range(5), 4, process, processes=2)) for process in (0, 1)]
+    [[[0, 2], [4]], [[1, 3], [4]]]
+    """
+
+    def __init__(self, order: Iterable[int], batch_size: int, process: int = 0, processes: int = 1) -> None:
+        super().__init__(order, batch_size, drop_last=False)
+        self.process, self.processes = process, processes
+
+    def __iter__(self) -> Iterator[list[int]]:
+        for batch in super().__iter__():
+            # All processes take every step together: one left without an item takes another's again.
+            yield batch[self.process :: self.processes] or [batch[self.process % len(batch)]]
+
+
+def loader(
+    cases: Items, batch_size: int, order: Iterable[int] | None = None, process: int = 0, processes: int = 1
+) -> DataLoader:
+    """Batches in order, or in the given order, or a process's share of them.
+
+    Items come from memory, so no worker processes are needed.
+    """
+    batches = SharedBatches(range(len(cases)) if order is None else order, batch_size, process, processes)
     # A generator of its own, or the loader would draw from the user's random numbers.
-    return DataLoader(cases, batch_size=batch_size, sampler=sampler, collate_fn=_as_it_is, generator=torch.Generator())
+    return DataLoader(cases, batch_sampler=batches, collate_fn=_as_it_is, generator=torch.Generator())
 
 
 def _as_it_is(batch: Any) -> Any:

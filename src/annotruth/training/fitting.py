@@ -7,8 +7,8 @@ import logging
 import tempfile
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,13 @@ import pandas as pd
 import torch
 from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint, RichProgressBar
 from lightning.pytorch.loggers import TensorBoardLogger
+from torch.utils.data import DataLoader
 
 from annotruth.errors import AnnotruthError, InputError
+from annotruth.training.batch_norm import shared_batch_norm
 from annotruth.training.data import EpochSampler, Items, loader
 from annotruth.training.module import History, Training
+from annotruth.training.processes import Processes
 from annotruth.training.storage import plain
 
 
@@ -34,15 +37,16 @@ class Schedule:
     seed: int
     accelerator: str = "auto"
     progress: bool = True
+    processes: Processes = field(default_factory=Processes)
 
 
-def check_accelerator(name: str) -> None:
-    """Refuse an accelerator that Lightning does not know, or that this machine lacks."""
+def check_accelerator(name: str, processes: Processes) -> None:
+    """Refuse an accelerator that Lightning does not know, or that this machine lacks, or has too few of."""
     try:
         with _quiet():
             L.Trainer(
-                accelerator=name, devices=1, logger=False, enable_checkpointing=False, enable_progress_bar=False,
-                enable_model_summary=False,
+                accelerator=name, logger=False, enable_checkpointing=False, enable_progress_bar=False,
+                enable_model_summary=False, **processes.for_trainer,
             )  # fmt: skip
     except Exception as error:  # there is one type for each reason; all of them say what to do
         raise InputError(f"The accelerator {name!r} cannot be used: {error}") from error
@@ -66,7 +70,7 @@ def run_training(
         _check_resumable(last, settings)
     with tempfile.TemporaryDirectory(prefix="annotruth-") as scratch:
         best = ModelCheckpoint(
-            dirpath=(folder or Path(scratch)) / "checkpoints", filename="best", save_last=True,
+            dirpath=(folder or Path(scratch)) / "checkpoints", filename="best", save_last=folder is not None,
             monitor="val_loss" if validation is not None else None, enable_version_counter=False,
         )  # fmt: skip
         history = History(None if folder is None else folder / "logs" / "metrics.csv")
@@ -75,11 +79,11 @@ def run_training(
             callbacks.append(_Stopping("val_loss", patience=schedule.patience, check_finite=False))
         if schedule.progress:
             callbacks.append(RichProgressBar(leave=False))
-        with _quiet(), _repeatable(schedule.accelerator):
+        together = shared_batch_norm(module) if schedule.processes.count > 1 else nullcontext()
+        with _quiet(), _repeatable(schedule.accelerator), together:
             trainer = L.Trainer(
                 max_epochs=schedule.max_epochs,
                 accelerator=schedule.accelerator,
-                devices=1,
                 callbacks=callbacks,
                 logger=False if folder is None else TensorBoardLogger(folder, name="logs", version=""),
                 enable_progress_bar=schedule.progress,
@@ -87,19 +91,46 @@ def run_training(
                 num_sanity_val_steps=0,
                 log_every_n_steps=1,
                 use_distributed_sampler=False,
+                **schedule.processes.for_trainer,
             )
             with _plain_errors(last):
                 trainer.fit(
                     module,
-                    loader(train, schedule.batch_size, EpochSampler(train, schedule.seed)),
-                    None if validation is None else loader(validation, schedule.batch_size),
+                    datamodule=_Loaders(train, validation, schedule),
                     ckpt_path=str(last) if resume else None,
                     weights_only=True,
                 )
         if best.best_model_path:
-            state = torch.load(best.best_model_path, map_location="cpu", weights_only=True)["state_dict"]
-            module.load_state_dict(state)
+            module.load_state_dict(trainer.strategy.broadcast(_best(best) if trainer.is_global_zero else {}))
     return history.frame()
+
+
+def _best(checkpoints: ModelCheckpoint) -> dict[str, Any]:
+    return torch.load(checkpoints.best_model_path, map_location="cpu", weights_only=True)["state_dict"]
+
+
+class _Loaders(L.LightningDataModule):
+    """This process's share of the items. Which process it is, Lightning knows only after it has started them all."""
+
+    def __init__(self, train: Items, validation: Items | None, schedule: Schedule) -> None:
+        super().__init__()
+        self.train, self.validation, self.schedule = train, validation, schedule
+
+    def train_dataloader(self) -> DataLoader:
+        assert self.trainer is not None
+        order = EpochSampler(self.train, self.schedule.seed)
+        return loader(
+            self.train, self.schedule.batch_size, order, self.trainer.global_rank, self.trainer.world_size
+        )  # fmt: skip
+
+    def val_dataloader(self) -> DataLoader | list[DataLoader]:
+        assert self.trainer is not None
+        if self.validation is None:
+            return []
+        processes, items = self.trainer.world_size, len(self.validation)
+        # Each item once; where that would leave somebody without any, everybody looks at all.
+        own = range(self.trainer.global_rank, items, processes) if items >= processes else range(items)
+        return loader(self.validation, max(self.schedule.batch_size // processes, 1), own)
 
 
 class _Stopping(EarlyStopping):
@@ -167,16 +198,21 @@ def _plain_errors(last: Path | None) -> Iterator[None]:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Keep the trainer's own advice (hardware found, worker processes) off the user's screen."""
-    log = logging.getLogger("lightning.pytorch")
-    level = log.level
-    log.setLevel(logging.ERROR)
+    logs = [logging.getLogger(name) for name in ("lightning.pytorch", "lightning.fabric")]
+    levels = [log.level for log in logs]
+    for log in logs:
+        log.setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings():
-            for words in ("does not have many workers", "exists and is not empty", "LeafSpec", "tip", "val_dataloader"):
+            for words in (
+                "does not have many workers", "exists and is not empty", "LeafSpec", "tip", "val_dataloader",
+                "across ranks is zero",
+            ):  # fmt: skip
                 warnings.filterwarnings("ignore", f".*{words}.*")
             yield
     finally:
-        log.setLevel(level)
+        for log, level in zip(logs, levels):
+            log.setLevel(level)
 
 
 @contextmanager

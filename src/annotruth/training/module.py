@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ class Training(L.LightningModule):
 
     def on_train_epoch_start(self) -> None:
         # Whatever a method draws at random depends on the seed and the epoch alone, resumed or not.
-        torch.manual_seed(hash((self.seed, self.current_epoch)) % 2**63)
+        torch.manual_seed(hash((self.seed, self.current_epoch, self.global_rank)) % 2**63)
         self.parts.eval()
         with torch.no_grad():
             self.method.begin_epoch(self.parts, self._batches(), self.progress)
@@ -42,16 +43,29 @@ class Training(L.LightningModule):
     def training_step(self, batch: Batch, batch_index: int) -> Tensor:
         self._positions = batch.positions
         loss, likelihood = self.method.loss(self.parts, batch, self.progress)
-        self._check_finite("loss", loss)
-        self.log("train_loss", likelihood, on_step=False, on_epoch=True, prog_bar=True, batch_size=_given(batch.labels))
-        return loss
+        given = _given(batch.labels)
+        weight = self._weight(given, loss)
+        self.log(
+            "train_loss", likelihood, on_step=False, on_epoch=True, prog_bar=True, batch_size=given, sync_dist=True
+        )
+        return loss * weight
+
+    def _weight(self, given: int, loss: Tensor) -> float:
+        """How much this process's loss counts, so that the mean over processes is the mean over all their labels."""
+        ours = torch.tensor([given, not torch.isfinite(loss)], dtype=torch.float32, device=loss.device)
+        everybody = self.trainer.strategy.reduce(ours.clone(), reduce_op="sum")
+        if everybody[1] > 0:  # then all processes stop, or the others would wait for this one
+            raise self._failure("loss", loss)
+        return float(self.trainer.world_size * ours[0] / everybody[0])
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         # A finite loss can have gradients that are not; caught here, they never reach the weights or a checkpoint.
         weights = [weight for group in optimizer.param_groups for weight in group["params"]]
         gradients = [weight.grad for weight in weights if weight.grad is not None]
         gradients = [grad.coalesce().values() if grad.is_sparse else grad for grad in gradients]
-        self._check_finite("gradient", torch.nn.utils.get_total_norm(gradients))
+        norm = torch.nn.utils.get_total_norm(gradients)
+        if not torch.isfinite(norm):
+            raise self._failure("gradient", norm)
 
     def validation_step(self, batch: Batch, batch_index: int) -> None:
         _, likelihood = self.method.loss(self.parts, batch, self.progress)
@@ -62,17 +76,22 @@ class Training(L.LightningModule):
         training = self.trainer.train_dataloader
         assert training is not None
         assert isinstance(training.dataset, Items)
-        for batch in loader(training.dataset, training.batch_size):
+        for batch in loader(training.dataset, training.batch_sampler.batch_size):
             yield self.transfer_batch_to_device(batch, self.device, 0)
 
-    def _check_finite(self, what: str, value: Tensor) -> None:
-        if not torch.isfinite(value):
-            assert self._positions is not None
-            names = ", ".join(self.items[position] for position in self._positions.tolist())
-            raise AnnotruthError(
-                f"The {what} became {value.item()} in epoch {self.current_epoch} on the cases {names}. "
-                "Look at these cases, or try a smaller learning rate."
-            )
+    def _failure(self, what: str, value: Tensor) -> AnnotruthError:
+        """Say on which cases a value is not finite; every process takes part, and says the same."""
+        assert self._positions is not None
+        shares = [(value.item(), self._positions.tolist())]
+        if self.trainer.world_size > 1:
+            shares = shares * self.trainer.world_size
+            torch.distributed.all_gather_object(shares, shares[0])
+        bad = [(number, positions) for number, positions in shares if not math.isfinite(number)]
+        names = ", ".join(self.items[position] for _, positions in bad for position in positions)
+        return AnnotruthError(
+            f"The {what} became {bad[0][0]} in epoch {self.current_epoch} on the cases {names}. "
+            "Look at these cases, or try a smaller learning rate."
+        )
 
     def configure_optimizers(self) -> Any:
         annotators = list(self.parts.annotators.parameters())
@@ -104,7 +123,7 @@ class History(L.Callback):
             {"epoch": trainer.current_epoch}
             | {name: float(metrics.get(name, float("nan"))) for name in ("train_loss", "val_loss")}
         )
-        if self.csv is not None:
+        if self.csv is not None and trainer.is_global_zero:
             self.csv.parent.mkdir(parents=True, exist_ok=True)
             self.frame().to_csv(self.csv, index=False)
 
