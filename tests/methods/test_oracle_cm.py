@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from annotruth import Annotations, Segmenter, load_model
+from annotruth import Annotations, Classifier, Segmenter, load_model
 from annotruth.errors import InputError
 from annotruth.methods import Batch, Method, Shape, make_method
-from annotruth.simulate import noisy_digits, simulate_masks
+from annotruth.simulate import label_group, noisy_digits, simulate_labels, simulate_masks
 from annotruth.training.data import Cases, Standard
 
 
@@ -145,3 +145,21 @@ def test_wrong_matrices_are_refused(digits, matrices, words, tmp_path):
     with pytest.raises(InputError, match=words):
         tiny(matrices=matrices).fit(digits, run_folder=tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_label_tables(tmp_path):
+    """Matrices are counted over all answers of a rater, and the classifier learns through them."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, 300)
+    features = np.eye(3)[truth] + rng.normal(0, 0.2, (300, 3))
+    simulated = simulate_labels(truth, label_group("pairwise-flipper", 4, 3, skill=0.7), keep=2)
+    table = Annotations.from_answers(simulated.answers, features, truth=np.where(rng.random(300) < 0.3, -1, truth))
+    model = Classifier("oracle-cm", network="linear", max_epochs=20, learning_rate=0.03, progress=False).fit(table)
+    assert model.score(features, truth) > 0.9
+    for rater in range(4):
+        for true in range(3):
+            given = simulated.answers[(table.truth == true) & (simulated.answers[:, rater] >= 0), rater]
+            share = np.bincount(given, minlength=3) / len(given)
+            np.testing.assert_allclose(model.confusion_[rater, true], share, atol=1e-6)
+    again = load_model(model.save(tmp_path / "m.annotruth"))
+    np.testing.assert_array_equal(again.predict_proba(features), model.predict_proba(features))

@@ -17,6 +17,7 @@ from annotruth.confusion import confusion_counts, normalise_rows
 from annotruth.errors import InputError, shorten
 from annotruth.methods.base import Batch, Method, Parts, Shape, register
 from annotruth.nn import Confusion, GlobalConfusion, noisy_label_loss
+from annotruth.validation import MISSING_LABEL
 
 DOUBT = 1e-6
 """Chance of a label drawn at random, so that one which the known matrices call impossible does not end the training."""
@@ -31,8 +32,9 @@ class KnownAnnotators(nn.Module):
         super().__init__()
         self.register_buffer("matrices", torch.eye(classes).repeat(raters, 1, 1))
 
-    def forward(self, images: Tensor) -> Confusion:
-        return GlobalConfusion(self.matrices)
+    def forward(self, images: Tensor, raters: Tensor | None = None) -> Confusion:
+        """Matrices of all raters, or of some (their positions)."""
+        return GlobalConfusion(self.matrices if raters is None else self.matrices[raters])
 
 
 @register
@@ -43,8 +45,8 @@ class OracleCM(Method):
     Options
     -------
     matrices : by rater, {"ann": [[0.9, 0.1], [0.2, 0.8]], …}, [true][observed]; or the name of a JSON file that holds
-        them, such as the ``confusion.json`` of ``annotruth simulate``. None = each rater's matrix on each item, counted
-        from the attached truth; a new image gets the rater's matrix over all items
+        them, such as the ``confusion.json`` of ``annotruth simulate``. None = counted from the attached truth: of
+        masks, for each rater and item (a new image gets the rater's matrix over all items); of answers, for each rater
     """
 
     name = "oracle-cm"
@@ -72,8 +74,7 @@ class OracleCM(Method):
         if self.matrices is not None:
             known = self._given(annotations)
         else:
-            counts = sum(_counts(annotations, index) for index in range(len(annotations)))
-            known = normalise_rows(np.asarray(counts))
+            known = normalise_rows(_all_counts(annotations))
         faithful = np.eye(known.shape[-1])  # where nothing is known of a row, no label was given either
         parts.annotators.matrices.copy_(torch.from_numpy(np.where(np.isnan(known), faithful, known)))
 
@@ -113,6 +114,18 @@ def _counts(annotations: Annotations, index: int) -> np.ndarray:
     """How often each rater called each true class what on one item: (raters, classes, classes)."""
     truth, masks = annotations.item_truth(index), annotations.item_masks(index)
     return confusion_counts(truth[None], masks, len(annotations.classes), batch_axes=1)
+
+
+def _all_counts(annotations: Annotations) -> np.ndarray:
+    """The same over all items, of masks or of a label table."""
+    if annotations.kind == "masks":
+        return np.sum([_counts(annotations, index) for index in range(len(annotations))], axis=0)
+    answers, n_classes = annotations.answers, len(annotations.classes)
+    counts = np.zeros((len(annotations.raters), n_classes, n_classes))
+    truth = annotations.truth[answers.item]
+    known = truth != MISSING_LABEL
+    np.add.at(counts, (answers.rater[known], truth[known], answers.label[known]), 1)
+    return counts
 
 
 def _matrix(given: Any, rater: str, classes: int) -> np.ndarray:
