@@ -46,9 +46,7 @@ def pairwise_dice(masks: Masks, n_classes: int | None = None) -> np.ndarray:
     return np.divide(total, items, out=np.full(np.shape(items), np.nan), where=np.asarray(items) > 0)
 
 
-def ged(
-    samples: np.ndarray, references: np.ndarray, n_classes: int = 2, *, overlap: Literal["dice", "iou"] = "dice"
-) -> float:
+def ged(samples: Masks, references: Masks, n_classes: int = 2, *, overlap: Literal["dice", "iou"] = "dice") -> float:
     """Generalised energy distance between sampled masks and the raters' masks, the mean over items.
 
     2·E d(S, Y) − E d(S, S′) − E d(Y, Y′), where d = 1 − overlap of the foreground and each mean runs over all pairs,
@@ -56,8 +54,10 @@ def ged(
 
     Parameters
     ----------
-    samples : (items, samples, *spatial) class numbers
-    references : (items, raters, *spatial) class numbers; a mask that is all 255 (missing) is left out
+    samples : (items, samples, *spatial) class numbers, or one (samples, *spatial) array per item;
+        ``model.sample(images, n).swapaxes(0, 1)`` gives such
+    references : annotations, (items, raters, *spatial) class numbers, or one (raters, *spatial) array per item; a mask
+        that is all 255 (missing) is left out
     overlap : what the distance is one minus of. Two empty masks are at distance 0
 
     Examples
@@ -72,7 +72,7 @@ def ged(
 
 
 def ged_per_item(
-    samples: np.ndarray, references: np.ndarray, n_classes: int = 2, *, overlap: Literal["dice", "iou"] = "dice"
+    samples: Masks, references: Masks, n_classes: int = 2, *, overlap: Literal["dice", "iou"] = "dice"
 ) -> np.ndarray:
     """Generalised energy distance of each item: (items,); nan for an item that nobody labelled. See :func:`ged`.
 
