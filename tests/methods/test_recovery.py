@@ -14,13 +14,13 @@ def test_pixel_cm_finds_the_truth_and_the_raters(seed, keep):
     """With all labels, and with one label per image."""
     images, truth, _ = noisy_digits(120, seed=seed)
     simulation = simulate_masks(truth, seed=seed, keep=keep)
-    model = Segmenter("pixel-cm", max_epochs=8, batch_size=8, learning_rate=0.01, seed=seed, progress=False)
+    model = Segmenter("pixel-cm", max_epochs=12, seed=seed, progress=False)
     model.fit(simulation.annotations(images=images))
     assert model.warnings_ == []
     new, hidden, _ = noisy_digits(60, seed=seed + 100)
-    assert dice(model.predict(new), hidden) > 0.7  # measured 0.86 to 0.92; swapped classes score below 0.3
+    assert dice(model.predict(new), hidden) > 0.8  # measured 0.90 to 0.93; swapped classes score below 0.3
     skills = {name: annotator.skill for name, annotator in model.annotators_.items()}
     assert max(skills, key=skills.__getitem__) == "good"
     assert min(skills, key=skills.__getitem__) == "blank"
-    assert model.annotators_["blank"].confusion[1, 0] > 0.5  # so short a training only begins to find it
-    assert confusion_rmse(model.confusion_, simulation.confusion) < 0.3  # faithful raters all round would be 0.4
+    assert model.annotators_["blank"].confusion[1, 0] > 0.8
+    assert confusion_rmse(model.confusion_, simulation.confusion) < 0.15  # faithful raters all round would be 0.4

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from annotruth import Annotations
 from annotruth.errors import InputError
-from annotruth.methods import METHODS, Batch, Shape, make_method
+from annotruth.methods import METHODS, Shape, make_method
 from annotruth.methods.base import majority_of
 
 
@@ -49,8 +49,9 @@ def test_options_are_kept(name):
     [
         ("pixel-cm", {"trace_weight": "much"}, "trace_weight of pixel-cm must be a number, not 'much'"),
         ("pixel-cm", {"trace_weight": True}, "must be a number"),
-        ("pixel-cm", {"trace_weight": None}, "must be a number"),
-        ("pixel-cm", {"trace": 1}, "must be a word"),
+        ("pixel-cm", {"warmup": None}, "must be a number"),
+        ("pixel-cm", {"trace": 1}, "Unknown trace 1"),
+        ("pixel-cm", {"features": "both"}, "Unknown features 'both'. Known: own, shared"),
         ("global-cm", {"trace": "sum"}, "Unknown trace 'sum'. Known: posterior, plain"),
         ("global-cm", {"warmup": 1.0}, "warmup"),
         ("global-cm", {"warmup": -0.1}, "warmup"),
@@ -99,26 +100,3 @@ def test_what_teaches_each_baseline():
         assert method.supervising_raters(shape) == len(expected)
     with pytest.raises(InputError, match="carry no"):
         make_method("clean").supervision(Annotations.from_masks(masks), 0)
-
-
-@pytest.mark.parametrize("name", ["global-cm", "pixel-cm", "pixel-cm-lowrank"])
-def test_warm_up_takes_labels_at_their_word(name):
-    """At first the loss is that of the mean labels, and the annotator model gets no gradient."""
-    method = make_method(name, {"warmup": 0.5})
-    shape = Shape(channels=1, raters=2, classes=3, dims=2)
-    torch.manual_seed(0)
-    parts = method.build(shape)
-    images, labels = torch.randn(2, 1, 8, 8), torch.randint(0, 3, (2, 2, 8, 8), dtype=torch.uint8)
-    labels[0, 1] = 255
-    loss, likelihood = method.loss(parts, Batch(images, labels), progress=0.2)
-    mean, _ = make_method("mean").loss(parts.__class__(parts.truth, make_method("mean").annotator_model(shape)),
-                                       Batch(images, labels), progress=0.2)  # fmt: skip
-    assert loss.item() == likelihood.item() == pytest.approx(mean.item(), rel=1e-6)
-    loss.backward()
-    assert all(weight.grad is None for weight in parts.annotators.parameters())
-    assert not method.settled(0.49)
-    assert method.settled(0.5)
-    loss, likelihood = method.loss(parts, Batch(images, labels), progress=0.5)
-    loss.backward()
-    assert loss.item() != likelihood.item()  # the trace counts now
-    assert any(weight.grad is not None for weight in parts.annotators.parameters())

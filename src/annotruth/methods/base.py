@@ -145,6 +145,9 @@ class Method:
         """
         return noisy_label_loss(parts.log_truth(batch.images), parts.rater_confusion(batch), batch.labels)
 
+    def after_epoch(self, parts: Parts, likelihood: float, progress: float) -> None:
+        """Look at the negative log-likelihood of held-out labels (of the training ones, where none are held out)."""
+
     def settled(self, progress: float) -> bool:
         """Whether the loss has taken its final form; before that, training is not stopped early."""
         return True
@@ -194,22 +197,22 @@ def make_method(name: str, options: dict[str, Any] | None = None, task: Task | N
         fitting = sorted(other for other in METHODS if task in METHODS[other].tasks)
         kind = "masks" if task == "masks" else "label tables"
         raise InputError(f"The method {name} does not learn from {kind}. Those that do: {', '.join(fitting)}.")
-    known = {field.name: field.default for field in fields(METHODS[name])}
+    known = {field.name: field for field in fields(METHODS[name])}
     options = options or {}
     for option in options:
         if option not in known:
             listed = ", ".join(known) if known else "none"
             raise InputError(f"The method {name} has no option {option!r}. Its options: {listed}.")
-        _check_kind(name, option, known[option], options[option])
+        if options[option] is not None or known[option].default is not None:
+            _check_kind(name, option, str(known[option].type), options[option])
     return METHODS[name](**options)
 
 
-def _check_kind(name: str, option: str, default: Any, value: Any) -> None:
-    for kind, word in ((Integral, "a whole number"), (Real, "a number"), (str, "a word")):
-        if isinstance(default, kind):
-            if not isinstance(value, kind) or isinstance(value, bool):
-                raise InputError(f"The option {option} of {name} must be {word}, not {value!r}.")
-            return
+def _check_kind(name: str, option: str, declared: str, value: Any) -> None:
+    kinds = {"int": (Integral, "a whole number"), "float": (Real, "a number"), "str": (str, "a word")}
+    kind, word = kinds.get(declared.removesuffix(" | None"), (object, ""))
+    if not isinstance(value, kind) or (isinstance(value, bool) and word):
+        raise InputError(f"The option {option} of {name} must be {word}, not {value!r}.")
 
 
 def as_tensor(masks: np.ndarray) -> Tensor:

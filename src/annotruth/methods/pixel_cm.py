@@ -3,27 +3,71 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
-from torch import nn
+from torch import Tensor, nn
 
 from annotruth.errors import InputError
-from annotruth.methods.base import Shape, register
-from annotruth.methods.global_cm import GlobalCM
-from annotruth.nn import LowRankAnnotators, PixelAnnotators
+from annotruth.methods.base import Batch, Parts, Shape, register
+from annotruth.methods.global_cm import GlobalCM, LearntParts
+from annotruth.nn import Confusion, LowRankAnnotators, PixelAnnotators, PixelHeads, unet
+from annotruth.validation import one_of
+
+SHARED = 16
+"""Features at every pixel from which truth and errors are read, where both share one network."""
+
+
+class SharedParts(LearntParts):
+    """Truth and raters' errors are read from the same features, by a linear map each."""
+
+    def __init__(self, shape: Shape) -> None:
+        features = nn.Sequential(unet(shape.channels, SHARED, dims=shape.dims), nn.PReLU())
+        head = (nn.Conv2d if shape.dims == 2 else nn.Conv3d)(SHARED, shape.classes, kernel_size=1)
+        super().__init__(nn.Sequential(features, head), PixelHeads(SHARED, shape.raters, shape.classes), shape)
+
+    def confusion(self, images: Tensor) -> Confusion:
+        assert isinstance(self.truth, nn.Sequential)
+        return self.annotators(self.truth[0](images))
+
+    def rater_confusion(self, batch: Batch) -> Confusion:
+        return self.confusion(batch.images)
 
 
 @register
 @dataclass(frozen=True)
 class PixelCM(GlobalCM):
-    """Raters err differently at different places, and the image says where."""
+    """Raters err differently at different places, and the image says where.
+
+    Options
+    -------
+    features : "own" gives the annotator model a network of its own; "shared" reads errors from the truth network's last
+        features, which is smaller and works only with annotruth's own network
+    others as global-cm
+    """
 
     name = "pixel-cm"
     paper = "Zhang et al. 2020"
     summary = "a confusion matrix per rater and pixel, from the image"
     annotator_rate = 0.1  # slower than the truth model, or it explains ambiguous borders before the truth settles
 
+    features: Literal["own", "shared"] = "own"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        one_of(self.features, ("own", "shared"), "features")
+
     def annotator_model(self, shape: Shape) -> nn.Module:
         return PixelAnnotators(shape.channels, shape.raters, shape.classes, dims=shape.dims)
+
+    def build(self, shape: Shape, network: nn.Module | None = None) -> Parts:
+        if self.features == "own":
+            return super().build(shape, network)
+        if network is not None:
+            raise InputError("features='shared' works only without a network of your own; leave out one of them.")
+        return SharedParts(shape)
+
+    def confusion(self, parts: Parts, images: Tensor) -> Confusion:
+        return parts.confusion(images) if isinstance(parts, SharedParts) else super().confusion(parts, images)
 
 
 @register

@@ -6,6 +6,7 @@ from annotruth.nn.annotators import (
     IdentityAnnotators,
     LowRankAnnotators,
     PixelAnnotators,
+    PixelHeads,
     identity_scores,
 )
 from annotruth.nn.backbones import AnySize, unet
@@ -30,6 +31,7 @@ __all__ = [
     "LowRankConfusion",
     "PixelAnnotators",
     "PixelConfusion",
+    "PixelHeads",
     "ProbabilisticUNet",
     "class_index",
     "classifier_network",

@@ -105,6 +105,25 @@ class GlobalLowRankAnnotators(nn.Module):
         return GlobalLowRankConfusion(rater_rows(self.scores, raters))
 
 
+class PixelHeads(nn.Module):
+    """One matrix per rater and pixel, read from features (batch, in_channels, *spatial) that another network gives.
+
+    Examples
+    --------
+    >>> PixelHeads(in_channels=16, raters=3, classes=2)(torch.zeros(2, 16, 9, 10)).dense().shape
+    torch.Size([2, 3, 2, 2, 9, 10])
+    """
+
+    def __init__(self, in_channels: int, raters: int, classes: int) -> None:
+        super().__init__()
+        self.raters, self.classes = raters, classes
+        self.linear = _small_head(in_channels, identity_scores(classes).flatten().repeat(raters))
+
+    def forward(self, features: Tensor) -> Confusion:
+        scores = self.linear(one_pixel_axis(features, 2))
+        return PixelConfusion(scores.view(len(features), self.raters, self.classes, self.classes, *features.shape[2:]))
+
+
 class PixelAnnotators(nn.Module):
     """One matrix per rater and pixel, from the image, by a network of its own.
 
@@ -116,14 +135,12 @@ class PixelAnnotators(nn.Module):
 
     def __init__(self, in_channels: int, raters: int, classes: int, dims: int = 2, width: int = 8) -> None:
         super().__init__()
-        self.raters, self.classes = raters, classes
         features = max(2 * width, raters * classes)
         self.features = nn.Sequential(unet(in_channels, features, dims=dims, width=width), nn.PReLU())
-        self.head = _small_head(features, identity_scores(classes).flatten().repeat(raters))
+        self.heads = PixelHeads(features, raters, classes)
 
     def forward(self, images: Tensor) -> Confusion:
-        scores = self.head(one_pixel_axis(self.features(images), 2))
-        return PixelConfusion(scores.view(len(images), self.raters, self.classes, self.classes, *images.shape[2:]))
+        return self.heads(self.features(images))
 
 
 class LowRankAnnotators(nn.Module):

@@ -79,6 +79,11 @@ class Training(L.LightningModule):
         for batch in loader(training.dataset, training.batch_sampler.batch_size):
             yield self.transfer_batch_to_device(batch, self.device, 0)
 
+    def on_train_epoch_end(self) -> None:
+        # Checkpoints are written after this, so that a resumed training goes on with what a method has found.
+        metrics = self.trainer.callback_metrics
+        self.method.after_epoch(self.parts, float(metrics.get("val_loss", metrics["train_loss"])), self.progress)
+
     def _failure(self, what: str, value: Tensor) -> AnnotruthError:
         """Say on which cases a value is not finite; every process takes part, and says the same."""
         assert self._positions is not None

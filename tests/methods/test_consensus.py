@@ -1,0 +1,174 @@
+"""The warm-up: labels at their word, then weighed raters, before truth and errors are learnt together."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from annotruth.errors import InputError
+from annotruth.methods import Batch, Shape, make_method
+from annotruth.methods.consensus import DOUBT, Consensus, likeliest
+from annotruth.methods.trace_rule import FIRST, MOST, TraceRule
+from annotruth.nn import IdentityConfusion, noisy_label_loss
+
+
+def scene(items=4, side=16):
+    """A truth of two classes, a rater who is right, one who errs in a quarter of the places, one who says nothing."""
+    generator = torch.Generator().manual_seed(0)
+    truth = (torch.rand(items, side, side, generator=generator) < 0.3).long()
+    flipped = torch.where(torch.rand(items, side, side, generator=generator) < 0.25, 1 - truth, truth)
+    labels = torch.stack([truth, flipped, torch.zeros_like(truth)], dim=1).to(torch.uint8)
+    return torch.nn.functional.one_hot(truth, 2).movedim(-1, 1).float(), labels
+
+
+def counted(truth, labels):
+    consensus = Consensus(labels.shape[1], truth.shape[1])
+    consensus.count(truth.clamp(0.1, 0.9).log(), labels)
+    return consensus
+
+
+def test_matrices_by_hand():
+    truth, labels = scene()
+    matrices = counted(truth, labels).matrices()
+    is_one, say_one = truth[:, 1] == 1, labels[:, 1] == 1
+    error = (~say_one)[is_one].float().mean()
+    assert matrices[1, 1, 0].item() == pytest.approx(error.item() * (1 - 2 * DOUBT) + DOUBT, rel=1e-4)
+    torch.testing.assert_close(matrices[2, :, 0], torch.full((2,), 1 - DOUBT))
+    torch.testing.assert_close(matrices.sum(dim=2), torch.ones(3, 2))
+
+
+def test_evidence_is_the_posterior_of_dawid_and_skene():
+    """With the same matrices and the same prior, the evidence is the posterior that the fusion estimator gives."""
+    truth, labels = scene(items=2, side=8)
+    consensus = counted(truth, labels)
+    ours = consensus.evidence(labels).softmax(dim=1)
+    matrices, prior = consensus.matrices().numpy(), np.bincount(truth.argmax(1).flatten()) / truth[:, 0].numel()
+    for pixel in [(0, 0, 0), (0, 3, 5), (1, 7, 2)]:
+        said = labels[pixel[0], :, pixel[1], pixel[2]]
+        joint = np.array([prior[k] * np.prod([matrices[r, k, said[r]] for r in range(3)]) for k in range(2)])
+        np.testing.assert_allclose(ours[pixel[0], :, pixel[1], pixel[2]], joint / joint.sum(), rtol=0.02)
+
+
+def test_a_silent_rater_has_no_say_and_a_missing_label_none_either():
+    truth, labels = scene()
+    consensus = counted(truth, labels)
+    only_silent = labels.clone()
+    only_silent[:, :2] = 255
+    prior = consensus.evidence(torch.full_like(labels, 255))
+    gap = consensus.evidence(only_silent) - prior
+    torch.testing.assert_close(gap[:, 1], gap[:, 0])
+    nobody = torch.full_like(labels, 255)
+    assert consensus.loss(truth.clamp(0.1, 0.9).log(), nobody) == 0
+
+
+def test_one_label_an_item_teaches_the_same_as_all_labels_on_average():
+    """The bound is linear in the labels: each rater alone, weighed up, and averaged, is all of them together."""
+    truth, labels = scene()
+    consensus = counted(truth, labels)
+    together = consensus.evidence(labels)
+    alone = []
+    for rater in range(3):
+        single = torch.full_like(labels, 255)
+        single[:, rater] = labels[:, rater]
+        alone.append(consensus.evidence(single))
+    torch.testing.assert_close(torch.stack(alone).mean(dim=0), together, rtol=1e-4, atol=1e-4)
+
+
+def test_the_loss_is_least_at_the_posterior():
+    truth, labels = scene()
+    consensus = counted(truth, labels)
+    best = consensus.evidence(labels).log_softmax(dim=1).requires_grad_()
+    (gradient,) = torch.autograd.grad(consensus.loss(best.log_softmax(dim=1), labels), best)
+    assert gradient.abs().max() < 1e-6
+    worse = consensus.loss((best.detach() + torch.randn(best.shape)).log_softmax(dim=1), labels)
+    assert worse > consensus.loss(best.detach(), labels)
+
+
+def test_counting_forgets_and_knows_only_the_raters_of_the_batch():
+    truth, labels = scene()
+    consensus = Consensus(5, 2)
+    consensus.count(truth.clamp(0.1, 0.9).log(), labels, raters=torch.tensor([4, 0, 2]))
+    assert (consensus.counts.sum(dim=(1, 2)) > 0).tolist() == [True, False, True, False, True]
+    before = consensus.counts.clone()
+    consensus.count(truth.clamp(0.1, 0.9).log(), labels, raters=torch.tensor([4, 0, 2]))
+    torch.testing.assert_close(consensus.counts, 1.95 * before)
+
+
+def test_likeliest():
+    truth, _ = scene()
+    torch.testing.assert_close(likeliest(truth.clamp(0.4, 0.6).log()), truth)
+
+
+@pytest.mark.parametrize("name", ["global-cm", "pixel-cm", "pixel-cm-lowrank"])
+def test_the_three_stages(name):
+    method = make_method(name, {"warmup": 0.6, "trace_weight": 0.0})
+    torch.manual_seed(0)
+    parts = method.build(Shape(1, 3, 2, 2))
+    _, labels = scene()
+    batch = Batch(torch.rand(4, 1, 16, 16), labels)
+    at_their_word, _ = method.loss(parts, batch, progress=0.1)
+    torch.testing.assert_close(
+        at_their_word, noisy_label_loss(parts.log_truth(batch.images), IdentityConfusion(3, 2), labels)[0]
+    )
+    assert parts.consensus.counts.sum() == 0
+    weighed, _ = method.loss(parts, batch, progress=0.5)
+    assert parts.consensus.counts.sum() == labels.numel()
+    parts.zero_grad()
+    weighed.backward()
+    assert any(weight.grad.abs().max() > 0 for weight in parts.annotators.parameters())
+    together, _ = method.loss(parts, batch, progress=0.7)
+    joint = noisy_label_loss(parts.log_truth(batch.images), parts.annotators(batch.images), labels)[0]
+    torch.testing.assert_close(together, joint, rtol=1e-3, atol=1e-4)
+
+
+def test_validation_counts_nothing():
+    method = make_method("global-cm")
+    parts = method.build(Shape(1, 3, 2, 2)).eval()
+    _, labels = scene()
+    method.loss(parts, Batch(torch.rand(4, 1, 16, 16), labels), progress=0.25)
+    assert parts.consensus.counts.sum() == 0
+
+
+def test_the_trace_gains_weight_only_while_labels_are_explained():
+    rule = TraceRule()
+    rule.after_epoch(0.5, 0.1)
+    assert rule.weight == 0
+    for _ in range(10):
+        rule.after_epoch(0.4, 0.7)
+    assert rule.weight.item() == pytest.approx(MOST)
+    rule.after_epoch(0.41, 0.8)
+    assert rule.weight.item() == pytest.approx(MOST / 4)
+    rule.after_epoch(math.inf, 0.9)
+    assert rule.weight.item() == pytest.approx(MOST / 16)
+    rule.after_epoch(0.4, 0.95)
+    assert rule.weight.item() == pytest.approx(max(MOST / 8, FIRST))
+
+
+def test_the_weight_is_found_or_given():
+    method = make_method("pixel-cm")
+    parts = method.build(Shape(1, 3, 2, 2))
+    method.after_epoch(parts, 0.5, progress=0.1)
+    assert parts.trace_rule.best == math.inf  # the warm-up measures something else
+    method.after_epoch(parts, 0.5, progress=0.9)
+    assert parts.trace_rule.weight.item() == pytest.approx(FIRST)
+    _, labels = scene()
+    batch = Batch(torch.rand(4, 1, 16, 16), labels)
+    parts.eval()
+    found, likelihood = method.loss(parts, batch, progress=0.9)
+    given, _ = make_method("pixel-cm", {"trace_weight": FIRST}).loss(parts, batch, progress=0.9)
+    torch.testing.assert_close(found, given)
+    assert found > likelihood
+
+
+@pytest.mark.parametrize("dims", [2, 3])
+def test_truth_and_errors_may_share_features(dims):
+    method = make_method("pixel-cm", {"features": "shared"})
+    parts = method.build(Shape(1, 3, 2, dims))
+    images, labels = torch.rand(2, 1, *[8] * dims), torch.randint(0, 2, (2, 3, *[8] * dims), dtype=torch.uint8)
+    loss, _ = method.loss(parts, Batch(images, labels), progress=0.9)
+    loss.backward()
+    assert all(weight.grad is not None for weight in parts.parameters())
+    assert method.confusion(parts, images).dense().shape == (2, 3, 2, 2, *[8] * dims)
+    with pytest.raises(InputError, match="network of your own"):
+        method.build(Shape(1, 3, 2, dims), torch.nn.Identity())
