@@ -183,9 +183,15 @@ def train(
     learning_rate: Annotated[float, typer.Option(help="Peak learning rate.")] = 0.01,
     patience: Annotated[int, typer.Option(help="Epochs without a better validation after which to stop.")] = 10,
     validation: Annotated[float, typer.Option(help="Share of the cases held out to decide when to stop.")] = 0.15,
+    patch_size: Annotated[
+        Optional[str], typer.Option(help="Train on random patches, as 64,64,32; by default where cases are large.")
+    ] = None,
     augment: Annotated[bool, typer.Option("--augment", help="Mirror images and masks at random.")] = False,
     option: Annotated[Optional[list[str]], typer.Option(help="An option of the method, as trace_weight=0.1.")] = None,
     accelerator: Annotated[str, typer.Option(help="auto, cpu, gpu …")] = "auto",
+    devices: Annotated[int, typer.Option(min=1, help="Devices that share each batch, a process each.")] = 1,
+    nodes: Annotated[int, typer.Option(min=1, help="Machines with so many devices each.")] = 1,
+    strategy: Annotated[str, typer.Option(help="How processes work together: auto or ddp.")] = "auto",
     seed: Seed = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was cut off.")] = False,
     overwrite: Overwrite = False,
@@ -195,24 +201,31 @@ def train(
     from annotruth.io import load
 
     annotations = load(cases)
-    screen.print(f"{annotations!r} in {cases}")
     from annotruth.training import Segmenter
-    from annotruth.training.runs import open_run, refuse_used_run, start_run, train_run
+    from annotruth.training.processes import Processes
+    from annotruth.training.runs import Run, open_run, refuse_used_run, start_run, train_run
 
+    first = Processes(devices, nodes, strategy).is_first
+    screen.quiet = not first  # the same command runs in every process
+    screen.print(f"{annotations!r} in {cases}")
+    where = {"accelerator": accelerator, "devices": devices, "nodes": nodes, "strategy": strategy}
     if resume:
-        run = open_run(output)
+        run = open_run(output, where)
         if Path(run.cases) != cases.resolve():
             raise InputError(f"The run in {output} learns from {run.cases}, not from {cases}.")
     else:
         params = {
             "method": method, "max_epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate,
-            "patience": patience, "validation": validation, "augment": augment, "seed": seed,
-            "accelerator": accelerator, **dict(_option(text) for text in option or []),
+            "patience": patience, "validation": validation, "patch_size": _whole_numbers(patch_size, "--patch-size"),
+            "augment": augment, "seed": seed, **where, **dict(_option(text) for text in option or []),
         }  # fmt: skip
-        refuse_used_run(output, overwrite)
-        Segmenter(**params)._checked(annotations)  # whatever is wrong is said before an earlier run is overwritten
-        _refuse_bad_files(cases, quiet)
-        run = start_run(output, cases, params, overwrite)
+        if first:
+            refuse_used_run(output, overwrite)
+            Segmenter(**params)._checked(annotations)  # whatever is wrong is said before an earlier run is overwritten
+            _refuse_bad_files(cases, quiet)
+            run = start_run(output, cases, params, overwrite)
+        else:
+            run = Run(output, str(cases.resolve()), params)
     model = train_run(run, annotations, resume=resume, progress=not quiet)
     _print_raters((each.name, each.skill, *each.interval) for each in model.annotators_.values())
     screen.print(
@@ -343,6 +356,13 @@ def _option(text: str) -> tuple[str, Any]:
         return name, value
 
 
+def _whole_numbers(text: str | None, what: str) -> list[int] | None:
+    try:
+        return None if text is None else [int(number) for number in text.split(",")]
+    except ValueError:
+        raise InputError(f"{what} is whole numbers with commas between them, as 64,64,32, not {text!r}.") from None
+
+
 def _plain(value: object) -> str:
     from rich.markup import escape
 
@@ -376,7 +396,10 @@ def _plain_warnings() -> None:
 
     warnings.showwarning = show
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
 
 
 def _say(style: str, word: str, text: str) -> None:
+    if os.environ.get("LOCAL_RANK", "0") != "0":
+        return  # of the processes on this machine that train together, one speaks
     Console(stderr=True).print(f"[{style}]{word}:[/] {_plain(text)}", highlight=False, soft_wrap=True)

@@ -68,20 +68,21 @@ def refuse_used_run(folder: Path, overwrite: bool = False) -> None:
     refuse_used_folder(folder, overwrite)
 
 
-def open_run(folder: str | Path) -> Run:
-    """Read a run's folder."""
+def open_run(folder: str | Path, where: dict[str, Any] | None = None) -> Run:
+    """Read a run's folder. ``where`` it goes on, on which and how many devices, may differ from where it began."""
     path = Path(folder) / "run.json"
     if not path.is_file():
         raise InputError(f"{folder} holds no run (there is no run.json); `annotruth train` makes one.")
     try:
         asked = json.loads(path.read_text())
-        return Run(Path(folder), asked["cases"], asked["params"])
+        return Run(Path(folder), asked["cases"], {**asked["params"], **(where or {})})
     except (json.JSONDecodeError, KeyError) as error:
         raise InputError(f"{path} is damaged ({error}); start the run anew with --overwrite.") from error
 
 
 def train_run(run: Run, annotations: Annotations, resume: bool = False, progress: bool = True) -> Segmenter:
-    """Train a run's model on its cases, or go on with it, and write the model."""
+    """Train a run's model on its cases, or go on with it, and write the model (one process of all does)."""
     model = Segmenter(**run.params, progress=progress).fit(annotations, run_folder=run.folder, resume=resume)
-    model.save(run.model)
+    if model._processes().is_first:
+        model.save(run.model)
     return model
