@@ -7,7 +7,8 @@ import pytest
 
 from annotruth.methods import Method, make_method
 from annotruth.metrics import expected_confusion, per_item_confusion
-from annotruth.training.annotators import count_confusion, labelled_pixels, mean_confusion, skill_intervals
+from annotruth.training.annotators import RaterFacts, ranking
+from annotruth.training.counting import count_confusion, mean_confusion, resampled_intervals
 from annotruth.training.data import Cases
 
 pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
@@ -27,7 +28,8 @@ def models(annotations, tiny):
 
 def counted(model, annotations, patch=None, batch_size=4):
     cases = Cases(annotations, Method(), model._standard)
-    return count_confusion(make_method(model.method), model._parts, cases, batch_size, patch)
+    method = make_method(model.method)
+    return count_confusion(method, model._parts, cases, batch_size, patch, of_labels=not method.learns_annotators)
 
 
 def test_labels_are_counted_against_the_estimated_truth(annotations, models):
@@ -79,8 +81,15 @@ def test_annotators(annotations, models, method):
         np.testing.assert_allclose(annotator.confusion.sum(axis=1), 1, atol=1e-6)
         assert annotator.skill == pytest.approx(np.diag(annotator.confusion).mean())
         low, high = annotator.interval
-        assert 0 <= low <= high <= 1 + 1e-9
-        assert low - 0.02 <= annotator.skill <= high + 0.02
+        assert 0 <= low <= annotator.skill <= high <= 1 + 1e-9
+        assert annotator.confusion_interval.shape == (2, 3, 3)
+        below, above = annotator.confusion_interval
+        assert (below >= 0).all()
+        assert (below <= annotator.confusion).all()
+        assert (annotator.confusion <= above).all()
+        assert (above <= 1 + 1e-6).all()
+        assert (above - below).max() > 0.001  # also where a rater has one matrix for all images
+        assert annotator.labelled == annotations.labelled()[:, position].sum()
 
 
 @pytest.mark.parametrize("method", ["mean", "global-cm", "pixel-cm"])
@@ -124,24 +133,79 @@ def test_every_pixel_counts_once_and_padding_never(make_cases, models, method, p
     pixels = np.array([height * width for height, width in sizes])
     np.testing.assert_allclose(weights.sum(axis=2), pixels[:, None].repeat(3, axis=1), rtol=1e-5)
     np.testing.assert_allclose(rows.sum(axis=(2, 3)), pixels[:, None].repeat(3, axis=1), rtol=1e-5)
-    assert labelled_pixels(Cases(annotations, Method(), models[method]._standard)).tolist() == [pixels.sum()] * 3
 
 
-def test_a_row_without_evidence_is_taken_as_faithful():
-    rows, weights = np.zeros((4, 2, 2, 2)), np.zeros((4, 2, 2))
-    rows[:, 0, 0], weights[:, 0, 0] = [3.0, 1.0], 4.0
-    confusion = mean_confusion(rows, weights)
-    np.testing.assert_array_equal(confusion, [[[0.75, 0.25], [0, 1]], [[1, 0], [0, 1]]])
-    np.testing.assert_allclose(skill_intervals(rows, weights, seed=0), [[0.875, 0.875], [1, 1]])
+def test_a_row_without_evidence_is_taken_as_faithful_but_not_as_sure():
+    rows = np.zeros((3, 2, 2, 2))
+    rows[:, 0, 0] = [6, 2]
+    rows[:, 0, 1] = [0, 8]
+    confusion = mean_confusion(rows, rows.sum(axis=3))
+    np.testing.assert_allclose(confusion, [[[0.75, 0.25], [0, 1]], np.eye(2)])
+    matrices, skills = resampled_intervals(rows, seed=0)
+    np.testing.assert_allclose(matrices[0], [confusion[0], confusion[0]])
+    np.testing.assert_allclose(matrices[1], [np.zeros((2, 2)), np.ones((2, 2))])
+    np.testing.assert_allclose(skills, [[0.875, 0.875], [0, 1]])
 
 
-def test_skill_intervals_against_the_normal_approximation():
-    """Items on which a rater is right with a share drawn at random: the mean's error is its deviation / √items."""
+def test_intervals_against_the_normal_approximation():
     items = 400
     right = np.random.default_rng(0).normal(0.7, 0.1, size=(items, 1, 2))
     rows = np.zeros((items, 1, 2, 2))
     rows[:, :, [0, 1], [0, 1]], rows[:, :, [0, 1], [1, 0]] = right, 1 - right
-    (low, high), *_ = skill_intervals(rows, np.ones((items, 1, 2)), seed=0)
+    ((entries_low, entries_high),), ((low, high),) = resampled_intervals(rows, seed=0)
     error = 1.96 * right.mean(axis=2).std() / np.sqrt(items)
     assert low == pytest.approx(right.mean() - error, abs=error / 3)
     assert high == pytest.approx(right.mean() + error, abs=error / 3)
+    error = 1.96 * right[:, 0].std(axis=0) / np.sqrt(items)
+    np.testing.assert_allclose(np.diag(entries_low), right[:, 0].mean(axis=0) - error, atol=error.max() / 3)
+    np.testing.assert_allclose(np.diag(entries_high), right[:, 0].mean(axis=0) + error, atol=error.max() / 3)
+    np.testing.assert_allclose(entries_low + entries_high[:, ::-1], 1)  # two classes: one entry mirrors the other
+
+
+def test_bounds_are_widened_to_hold_a_matrix_the_labels_do_not_bear_out():
+    matrix, bounds = np.array([[[0.9, 0.1], [0.0, 1.0]]]), np.array([[[[0.7] * 2] * 2, [[0.8] * 2] * 2]])
+    facts = RaterFacts.holding(matrix, bounds, np.array([[0.7, 0.8]]), np.array([3]))
+    np.testing.assert_allclose(facts.interval, [[0.7, 0.95]])
+    np.testing.assert_allclose(facts.confusion_interval[0, 0], [[0.7, 0.1], [0.0, 0.7]])
+    np.testing.assert_allclose(facts.confusion_interval[0, 1], [[0.9, 0.8], [0.8, 1.0]])
+
+
+class Known:
+    """A rater with what a ranking asks for."""
+
+    def __init__(self, name, confusion, interval, labelled=5):
+        self.name, self.confusion, self.interval, self.labelled = name, np.array(confusion), interval, labelled
+        self.skill = float(np.diag(self.confusion).mean())
+
+
+def test_ranking():
+    known = [
+        Known("blank", [[1.0, 0.0], [1.0, 0.0]], (0.5, 0.5)),
+        Known("new", np.eye(2), (0.0, 1.0), labelled=0),
+        Known("fair", [[0.9, 0.1], [0.3, 0.7]], (0.75, 0.85)),
+        Known("good", np.eye(2), (0.99, 1.0)),
+        Known("better", [[0.7, 0.3], [0.06, 0.94]], (0.78, 0.86)),
+    ]
+    table = ranking({one.name: one for one in known[::1]}, ["paper", "ink"])
+    assert table.rater.tolist() == ["good", "better", "fair", "blank", "new"]
+    assert table["rank"].tolist() == [1, 2, 3, 4, 5]
+    # Nothing is known of the new one, who may stand anywhere; better and fair overlap.
+    assert table.best_rank.tolist() == [1, 2, 2, 4, 1]
+    assert table.worst_rank.tolist() == [2, 4, 4, 5, 5]
+    assert table.labelled.tolist() == [5, 5, 5, 5, 0]
+    assert table.error.tolist() == [
+        "none",
+        "says ink where it is paper: 30 %",
+        "says paper where it is ink: 30 %",
+        "says paper where it is ink: 100 %",
+        "",
+    ]
+
+
+def test_ranking_of_a_model(models):
+    for model in models.values():
+        table = model.ranking_
+        assert sorted(table.rater) == sorted(model.raters_)
+        assert table.skill.is_monotonic_decreasing
+        assert (table.best_rank <= table["rank"]).all()
+        assert (table["rank"] <= table.worst_rank).all()

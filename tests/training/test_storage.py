@@ -67,9 +67,10 @@ def test_the_file_is_a_json_head_and_plain_numbers(model, path):
     facts = json.loads(head.pop("__metadata__")["annotruth"])
     assert facts["kind"] == "Segmenter"
     assert facts["annotruth"] == annotruth.__version__
-    size = sum(value.numel() * value.element_size() for value in model._parts.state_dict().values())
+    raters = {f"raters.{name}": value for name, value in vars(model._raters).items()}
+    size = sum(value.nbytes for value in (*model._parts.state_dict().values(), *raters.values()))
     assert len(content) == 8 + length + size
-    assert set(head) == set(model._parts.state_dict())
+    assert set(head) == {*model._parts.state_dict(), *raters}
 
 
 def test_loading_never_unpickles(path, monkeypatch):
@@ -112,7 +113,7 @@ def test_a_damaged_head(path, tmp_path):
 def test_a_model_of_another_kind_or_a_newer_format(tmp_path):
     other = write_model(tmp_path / "other.annotruth", "Classifier", {}, {"weight": torch.zeros(2)})
     with pytest.raises(InputError, match="holds a Classifier, not a Segmenter"):
-        load_model(other)
+        Segmenter.load(other)
     head = json.dumps({"annotruth": "99.0", "format": 99, "kind": "Segmenter"})
     save_file({"weight": torch.zeros(2)}, tmp_path / "newer.annotruth", metadata={"annotruth": head})
     with pytest.raises(InputError, match=r"written by annotruth 99\.0, which is newer"):

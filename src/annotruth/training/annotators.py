@@ -4,22 +4,65 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
+import pandas as pd
 
 from annotruth.errors import shorten
-from annotruth.methods import Method, Parts
 from annotruth.metrics import skill
-from annotruth.training.data import Cases, loader
-from annotruth.validation import MISSING_PIXEL
 
 if TYPE_CHECKING:
     from annotruth.training.estimator import Estimator
 
-RESAMPLES = 200
+NO_ERROR = 0.005
+"""An error rarer than this is not worth a word."""
+
+
+@dataclass(frozen=True)
+class RaterFacts:
+    """What a model keeps of all its raters, as arrays.
+
+    Attributes
+    ----------
+    skill : (raters,) mean of each rater's diagonal
+    interval : (raters, 2) bounds of the skills
+    labelled : (raters,) how many training items each labelled
+    confusion : (raters, classes, classes); None where there are too many to keep
+    confusion_interval : (raters, 2, classes, classes) bounds of their entries; None likewise
+    """
+
+    skill: np.ndarray
+    interval: np.ndarray
+    labelled: np.ndarray
+    confusion: np.ndarray | None = None
+    confusion_interval: np.ndarray | None = None
+
+    @classmethod
+    def holding(
+        cls, confusion: np.ndarray, bounds: np.ndarray, skill_bounds: np.ndarray, labelled: np.ndarray
+    ) -> RaterFacts:
+        """Facts of matrices with bounds that come from the labels, widened where they do not hold the matrices.
+
+        A learnt matrix that the labels, counted against the estimated truth, do not bear out, is so seen to be unsure.
+        """
+        skills = skill(confusion)
+        return cls(
+            skill=skills, interval=hold(skills, skill_bounds), labelled=labelled, confusion=confusion,
+            confusion_interval=hold(confusion, bounds),
+        )  # fmt: skip
+
+
+def hold(values: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+    """Widen bounds (raters, 2, ...) until they hold the values (raters, ...).
+
+    Examples
+    --------
+    >>> hold(np.array([0.5, 0.9]), np.array([[0.4, 0.6], [0.7, 0.8]]))
+    array([[0.4, 0.6],
+           [0.7, 0.9]])
+    """
+    return np.stack([np.minimum(bounds[:, 0], values), np.maximum(bounds[:, 1], values)], axis=1)
 
 
 @dataclass(frozen=True, repr=False)
@@ -31,12 +74,23 @@ class Annotator:
     name : the rater's own name
     confusion : (classes, classes) [true, observed], the average over the training items
     skill : mean of the diagonal: how often the rater is right, each class counting alike
-    interval : 95 % interval of the skill, from resampling the training items
+    interval : 95 % interval of the skill
+    confusion_interval : (2, classes, classes) 95 % interval, low and high, of each entry of the matrix; None where the
+        matrices are too many for it
+    labelled : how many training items the rater labelled
+
+    Notes
+    -----
+    Intervals come from the labels, counted against the estimated truth: for masks by resampling items. Where the
+    learnt matrix lies outside, they are widened to hold it. They say what other items might have told, not what
+    another training might have found.
     """
 
     name: str
     confusion: np.ndarray
     interval: tuple[float, float]
+    confusion_interval: np.ndarray | None
+    labelled: int
     _model: Estimator
 
     def __repr__(self) -> str:
@@ -75,9 +129,11 @@ class Annotators(Mapping[str, Annotator]):
         self._number = {name: number for number, name in enumerate(model.raters_)}
 
     def __getitem__(self, name: str) -> Annotator:
-        number = self._number[name]
-        low, high = self._model._intervals[number].tolist()
-        return Annotator(name, self._model._matrix_of(number), (low, high), self._model)
+        number, facts = self._number[name], self._model._raters
+        low, high = facts.interval[number].tolist()
+        bounds = None if facts.confusion_interval is None else facts.confusion_interval[number]
+        matrix, labelled = self._model._matrix_of(number), int(facts.labelled[number])
+        return Annotator(name, matrix, (low, high), bounds, labelled, self._model)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._number)
@@ -89,102 +145,44 @@ class Annotators(Mapping[str, Annotator]):
         return f"Annotators({shorten(list(self))})"
 
 
-@torch.no_grad()
-def count_confusion(
-    method: Method, parts: Parts, cases: Cases, batch_size: int, patch: Sequence[int] | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Sum every item's confusion rows, weighted with the estimated truth.
-
-    Where the method learns annotators these are its own matrices; otherwise the raters' labels are counted against the
-    estimated truth. ``cases`` give every rater's labels; ``patch`` is the most that fits through the network at once.
+def ranking(annotators: Mapping[str, Annotator], classes: Sequence[str]) -> pd.DataFrame:
+    """All raters, the most skilful first; one who labelled nothing comes last.
 
     Returns
     -------
-    rows : (items, raters, classes, classes);  weights : (items, raters, classes)
+    One row per rater: rater, rank, best_rank and worst_rank (between which the rank lies, given the intervals; they are
+    the same where the rank is certain), skill, low, high, labelled (training items), error (the most frequent one, in
+    words)
     """
-    rows, weights = [], []
-    for batch in loader(cases, batch_size):
-        sizes = [cases.annotations.shape(position) for position in batch.positions.tolist()]
-        labels = None if method.learns_annotators else batch.labels
-        row, weight = sum_rows(method, parts, batch.images, labels, sizes, patch)
-        rows.append(row.numpy())
-        weights.append(weight.numpy())
-    return np.concatenate(rows), np.concatenate(weights)
-
-
-def sum_rows(
-    method: Method,
-    parts: Parts,
-    images: torch.Tensor,
-    labels: torch.Tensor | None,
-    sizes: Sequence[tuple[int, ...]],
-    patch: Sequence[int] | None,
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """As :func:`count_confusion`, for one batch: of the labels, or without them of the method's own matrices.
-
-    Images are padded beyond their ``sizes``; padding does not count.
-    """
-    to_count = _inside(images, sizes)
-    rows, weights = torch.zeros(()), torch.zeros(())
-    for window in _windows(images.shape[2:], patch):
-        truth = parts.log_truth(images[window]).exp() * to_count[window]
-        to_count[window] = 0  # windows overlap at the far ends
-        if labels is None:
-            row, weight = method.confusion(parts, images[window]).mean_rows(truth)
-            weight = weight.squeeze(3).expand(row.shape[:3])
-        else:
-            row = _against_labels(truth, labels[window])
-            weight = row.sum(dim=3)
-        rows, weights = rows + row.double(), weights + weight.double()
-    return rows, weights
-
-
-def _inside(images: torch.Tensor, sizes: Sequence[tuple[int, ...]]) -> torch.Tensor:
-    """1 inside each item and 0 in the padding of a batch of different sizes: (batch, 1, *spatial)."""
-    inside = torch.zeros(len(images), 1, *images.shape[2:])
-    for item, size in zip(inside, sizes):
-        item[(slice(None), *[slice(length) for length in size])] = 1
-    return inside
-
-
-def _windows(size: Sequence[int], patch: Sequence[int] | None) -> Iterator[tuple[slice, ...]]:
-    """Cover a batch (batch, channels, *spatial) with windows of a patch's size."""
-    step = size if patch is None else patch
-    corners = [
-        [max(min(start, length - width), 0) for start in range(0, length, width)] for length, width in zip(size, step)
-    ]
-    for corner in product(*corners):
-        yield (slice(None), slice(None), *[slice(start, start + width) for start, width in zip(corner, step)])
-
-
-def _against_labels(truth: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """How often each true class (batch, classes, *spatial) met each label: (batch, raters, classes, classes)."""
-    truth, labels = truth.flatten(2), labels.flatten(2)
-    met = [torch.einsum("bis,brs->bri", truth, (labels == number).to(truth.dtype)) for number in range(truth.shape[1])]
-    return torch.stack(met, dim=3)
-
-
-def mean_confusion(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Average rows over items: (raters, classes, classes). A row nobody has evidence for is taken as faithful."""
-    total = weights.sum(axis=0)[..., None]
-    faithful = np.broadcast_to(np.eye(rows.shape[-1]), rows.shape[1:])
-    return np.where(total > 1e-9, rows.sum(axis=0) / np.maximum(total, 1e-9), faithful)
-
-
-def skill_intervals(rows: np.ndarray, weights: np.ndarray, seed: int) -> np.ndarray:
-    """95 % intervals (raters, 2) of the raters' skills, from resampling items."""
-    rng = np.random.default_rng(seed)
-    times = rng.multinomial(len(rows), np.full(len(rows), 1 / len(rows)), size=RESAMPLES)
-    diagonal = np.tensordot(times, np.diagonal(rows, axis1=2, axis2=3), axes=1)
-    total = np.tensordot(times, weights, axes=1)
-    skills = np.where(total > 1e-9, diagonal / np.maximum(total, 1e-9), 1.0).mean(axis=2)
-    return np.quantile(skills, [0.025, 0.975], axis=0).T
-
-
-def labelled_pixels(cases: Cases) -> np.ndarray:
-    """How many pixels each rater labelled: (raters,)."""
-    annotations = cases.annotations
-    return sum(
-        (annotations.item_masks(i) != MISSING_PIXEL).reshape(len(annotations.raters), -1).sum(axis=1)
-        for i in range(len(annotations))
+    known = sorted(annotators.values(), key=lambda one: (one.labelled == 0, -one.skill))
+    low, high = (np.array([one.interval[bound] for one in known]) for bound in (0, 1))
+    return pd.DataFrame(
+        {
+            "rater": [one.name for one in known],
+            "rank": np.arange(1, len(known) + 1),
+            "best_rank": [1 + int((low > own).sum()) for own in high],
+            "worst_rank": [len(known) - int((high < own).sum()) for own in low],
+            "skill": [one.skill for one in known],
+            "low": low,
+            "high": high,
+            "labelled": [one.labelled for one in known],
+            "error": [most_frequent_error(one.confusion, classes) if one.labelled else "" for one in known],
+        }
     )
+
+
+def most_frequent_error(confusion: np.ndarray, classes: Sequence[str]) -> str:
+    """Say in words which mistake (classes, classes) [true, observed] is likeliest.
+
+    Examples
+    --------
+    >>> most_frequent_error(np.array([[0.98, 0.02], [0.79, 0.21]]), ["background", "digit"])
+    'says background where it is digit: 79 %'
+    >>> most_frequent_error(np.eye(2), ["background", "digit"])
+    'none'
+    """
+    wrong = np.where(np.eye(len(confusion), dtype=bool), 0, confusion)
+    true, observed = np.unravel_index(wrong.argmax(), wrong.shape)
+    if wrong[true, observed] < NO_ERROR:
+        return "none"
+    return f"says {classes[observed]} where it is {classes[true]}: {wrong[true, observed]:.0%}".replace("%", " %")

@@ -19,6 +19,7 @@ from annotruth.errors import InputError, UnansweredClassWarning, shorten
 from annotruth.fusion.identifiability import warn_identifiability
 from annotruth.methods import Method, Shape, make_method
 from annotruth.nn import classifier_network
+from annotruth.training.annotators import RaterFacts
 from annotruth.training.answered import AnsweredItems
 from annotruth.training.data import Standard
 from annotruth.training.estimator import Estimator
@@ -187,7 +188,12 @@ class Classifier(ClassifierMixin, Estimator):
             confusion, skill = self._learnt_matrices()
         else:
             confusion, skill = evidence.confusion(), evidence.skill()
-        self._set_annotators(confusion, skill, evidence.skill_interval(skill))
+        self._set_annotators(
+            RaterFacts(
+                skill, evidence.skill_interval(skill), evidence.given.astype(np.int64), confusion,
+                evidence.confusion_interval(confusion),
+            )
+        )  # fmt: skip
         never = np.bincount(annotations.answers.label, minlength=len(self.classes_)) == 0
         if never.any():
             names = shorten([name for name, unseen in zip(annotations.classes, never) if unseen])
@@ -216,7 +222,7 @@ class Classifier(ClassifierMixin, Estimator):
         return None, np.array([np.diagonal(self._matrix_of(rater)).mean() for rater in range(n_raters)])
 
     def _matrix_of(self, rater: int) -> np.ndarray:
-        if self._confusion is None and make_method(self.method, self.options).learns_annotators:
+        if self._raters.confusion is None and make_method(self.method, self.options).learns_annotators:
             return self._matrices(torch.tensor([rater]))[0]
         return super()._matrix_of(rater)
 

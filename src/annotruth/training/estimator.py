@@ -18,7 +18,7 @@ from torch import nn
 from annotruth.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.methods import Method, Parts, Shape, Task, make_method
-from annotruth.training.annotators import Annotators
+from annotruth.training.annotators import Annotators, RaterFacts, ranking
 from annotruth.training.data import Items, Standard
 from annotruth.training.fitting import Schedule, check_accelerator, run_training
 from annotruth.training.module import Training
@@ -40,6 +40,7 @@ class Estimator(BaseEstimator):
     confusion_ : (raters, classes, classes), [true, observed], rows sum to 1
     skill_ : (raters,) mean of each rater's diagonal
     annotators_ : what was learnt of each rater, by name
+    ranking_ : table of the raters, the most skilful first
     """
 
     task: ClassVar[Task]
@@ -162,20 +163,31 @@ class Estimator(BaseEstimator):
         self.history_ = run_training(module, train, held_out, self._schedule, folder, resume)
         self._parts.eval().cpu()
 
-    def _set_annotators(self, confusion: np.ndarray | None, skill: np.ndarray, intervals: np.ndarray) -> None:
+    def _set_annotators(self, raters: RaterFacts) -> None:
         """Keep what was learnt of the raters; matrices that are too many to keep are made when asked for."""
-        self._confusion, self.skill_, self._intervals = confusion, skill, intervals
+        self._raters = raters
         self.annotators_ = Annotators(self)
+
+    @property
+    def skill_(self) -> np.ndarray:
+        check_is_fitted(self, "annotators_")
+        return self._raters.skill
+
+    @property
+    def ranking_(self) -> pd.DataFrame:
+        """All raters, the most skilful first, with intervals and each one's most frequent error."""
+        check_is_fitted(self, "annotators_")
+        return ranking(self.annotators_, [str(name) for name in self.classes_])
 
     @property
     def confusion_(self) -> np.ndarray:
         check_is_fitted(self, "annotators_")
-        if self._confusion is None:
+        if self._raters.confusion is None:
             raise InputError(
                 f"{len(self.raters_)} matrices of {len(self.classes_)} classes are too many to keep at once; take one "
                 "at a time, annotators_[name].confusion."
             )
-        return self._confusion
+        return self._raters.confusion
 
     def _matrix_of(self, rater: int) -> np.ndarray:
         """One rater's matrix (classes, classes)."""
@@ -206,8 +218,8 @@ class Estimator(BaseEstimator):
             "warnings": self.warnings_,
             **self._facts(),
         }
-        raters = {"confusion": self._confusion, "skill": self.skill_, "intervals": self._intervals}
-        tensors = {f"{_RATERS}{name}": torch.from_numpy(value) for name, value in raters.items() if value is not None}
+        raters = {name: value for name, value in vars(self._raters).items() if value is not None}
+        tensors = {f"{_RATERS}{name}": torch.from_numpy(value) for name, value in raters.items()}
         return write_model(Path(path), type(self).__name__, facts, self._parts.state_dict() | tensors)
 
     @classmethod
@@ -228,7 +240,7 @@ class Estimator(BaseEstimator):
             parts = make_method(model.method, model.options).build(model._shape, model._own_network())
         raters = {n.removeprefix(_RATERS): state.pop(n).numpy() for n in list(state) if n.startswith(_RATERS)}
         model._parts = _filled(parts, state, path)
-        model._set_annotators(raters.get("confusion"), raters["skill"], raters["intervals"])
+        model._set_annotators(RaterFacts(**raters))
         return model
 
     @abstractmethod

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from annotruth.annotations import Annotations
-from annotruth.fusion.intervals import diagonal_interval
+from annotruth.fusion.intervals import confusion_interval, diagonal_interval
 from annotruth.fusion.votes import first_answers
+from annotruth.training.annotators import hold
 
 MOST_KEPT = 2**27
 """Numbers in all raters' matrices up to which they are kept at once: one gigabyte."""
+MOST_BOUNDED = 2**18
+"""Numbers in all raters' matrices up to which each has an interval: a second's work."""
 BLOCK = 1024
 """Items whose truth is estimated at once."""
 
@@ -83,4 +86,11 @@ class Evidence:
     def skill_interval(self, skill: np.ndarray, level: float = 0.95) -> np.ndarray:
         """Credible bounds (raters, 2) of the skills, moved as far as needed to hold the estimates ``skill``."""
         low, high = diagonal_interval(self.right, self.of_class - self.right, level)
-        return np.stack([np.minimum(low, skill), np.maximum(high, skill)], axis=1)
+        return hold(skill, np.stack([low, high], axis=1))
+
+    def confusion_interval(self, confusion: np.ndarray | None, level: float = 0.95) -> np.ndarray | None:
+        """Credible bounds (raters, 2, classes, classes) of the matrices' entries; None where there are too many."""
+        if confusion is None or self.met is None or confusion.size > MOST_BOUNDED:
+            return None
+        low, high = confusion_interval(self.met, level)
+        return hold(confusion, np.stack([low, high], axis=1))

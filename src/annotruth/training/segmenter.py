@@ -16,8 +16,8 @@ from annotruth.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.fusion.identifiability import warn_identifiability
 from annotruth.methods import Method, Shape, make_method
-from annotruth.metrics import skill
-from annotruth.training.annotators import count_confusion, labelled_pixels, mean_confusion, skill_intervals, sum_rows
+from annotruth.training.annotators import RaterFacts
+from annotruth.training.counting import count_confusion, mean_confusion, resampled_intervals, sum_rows
 from annotruth.training.data import Cases, Standard, training_patch
 from annotruth.training.estimator import Estimator
 from annotruth.validation import finite_image
@@ -150,16 +150,25 @@ class Segmenter(Estimator):
         return method
 
     def _learn_annotators(self, method: Method, cases: Cases) -> None:
-        rows, weights = count_confusion(method, self._parts, cases, self._schedule.batch_size, self._patch)
+        met, weights = self._count(method, cases, of_labels=True)
+        rows, labelled = met, met.sum(axis=(2, 3))
+        if method.learns_annotators:
+            rows, weights = self._count(method, cases, of_labels=False)
         confusion = mean_confusion(rows, weights)
-        self._set_annotators(confusion, skill(confusion), skill_intervals(rows, weights, self.seed))
+        bounds = resampled_intervals(met, self.seed)
+        self._set_annotators(RaterFacts.holding(confusion, *bounds, labelled=(labelled > 0).sum(axis=0)))
         frequency = weights.mean(axis=1).sum(axis=0)
         self.warnings_ = []
         if method.learns_from_raters:
             self.warnings_ = warn_identifiability(
-                self.confusion_, frequency / frequency.sum(), labelled_pixels(cases), raters=self.raters_,
+                confusion, frequency / frequency.sum(), labelled.sum(axis=0), raters=self.raters_,
                 classes=self.classes_, stacklevel=4,
             )  # fmt: skip
+
+    def _count(self, method: Method, cases: Cases, *, of_labels: bool) -> tuple[np.ndarray, np.ndarray]:
+        return count_confusion(
+            method, self._parts, cases, self._schedule.batch_size, self._patch, of_labels=of_labels
+        )  # fmt: skip
 
     @property
     def dims_(self) -> int:
