@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 
+from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
 from annotruth.annotations import Annotations
@@ -31,6 +32,7 @@ class Staple(Method):
         with warnings.catch_warnings():
             # An item on which few labelled, or none errs, is no news here: the model says so of the whole data set.
             warnings.simplefilter("ignore", AnnotruthWarning)
+            warnings.simplefilter("ignore", ConvergenceWarning)
             fused = self.estimator().fit(annotations.take([index]))
         return as_tensor(fused.predict_item(0)[None])
 
