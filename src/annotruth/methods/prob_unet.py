@@ -30,6 +30,7 @@ class ProbUNet(Method):
     name = "prob-unet"
     paper = "Kohl et al. 2018; baseline of Zhang et al. 2020"
     summary = "a Probabilistic U-Net: a distribution of drawings, averaged"
+    tasks = ("masks",)
 
     latent: int = 6
     beta: float = 1.0
