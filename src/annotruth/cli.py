@@ -16,7 +16,9 @@ from rich.table import Table
 from annotruth.errors import AnnotruthError, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
+
+    import pandas as pd
 
     from annotruth.io import Problem
 
@@ -124,9 +126,7 @@ def fuse(
             cases, output, method, scope=scope, options=dict(_option(text) for text in option or []), gold=gold,
             jobs=jobs, scheduler=dask, overwrite=overwrite, progress=tell,
         )  # fmt: skip
-    fused = fusion.fused
-    low, high = fused.skill_interval()
-    _print_raters(zip(fused.raters_, fused.skill_, low, high))
+    _print_raters(fusion.fused.ranking_)
     for warning in fusion.warnings:
         _say("bold yellow", "warning", str(warning))
     screen.print(f"Truth, raters.csv and fusion.json: {output}.")
@@ -227,7 +227,7 @@ def train(
         else:
             run = Run(output, str(cases.resolve()), params)
     model = train_run(run, annotations, resume=resume, progress=not quiet)
-    _print_raters((each.name, each.skill, *each.interval) for each in model.annotators_.values())
+    _print_raters(model.ranking_)
     screen.print(
         f"Model: {run.model}. `annotruth report {output}` shows it, `annotruth predict {output} IMAGES` uses it."
     )
@@ -336,11 +336,15 @@ def _alike(problems: list[Problem]) -> list[list[Problem]]:
     return list(groups.values())
 
 
-def _print_raters(rows: Iterable[tuple[str, float, float, float]], most: int = 20) -> None:
-    table = Table("rater", "skill", "95 % interval", title="Raters, most skilful first")
-    ranked = sorted(rows, key=lambda row: -row[1])
-    for name, skill, low, high in ranked[:most]:
-        table.add_row(_plain(name), f"{skill:.3f}", f"{low:.3f} – {high:.3f}")
+def _print_raters(ranked: pd.DataFrame, most: int = 20) -> None:
+    table = Table("rank", "rater", "skill", "95 % interval", "most frequent error", title="Raters, most skilful first")
+    for row in ranked.head(most).to_dict("records"):
+        between = "" if row["best_rank"] == row["worst_rank"] else f" ({row['best_rank']}–{row['worst_rank']})"
+        interval = f"{row['low']:.3f} – {row['high']:.3f}"
+        error = row["error"] if row["labelled"] else "labelled nothing"
+        table.add_row(
+            f"{row['rank']}{between}", _plain(row["rater"]), f"{row['skill']:.3f}", interval, _plain(error)
+        )  # fmt: skip
     screen.print(table)
     if len(ranked) > most:
         screen.print(f"… and {len(ranked) - most} more.")

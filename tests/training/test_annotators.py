@@ -7,7 +7,7 @@ import pytest
 
 from annotruth.methods import Method, make_method
 from annotruth.metrics import expected_confusion, per_item_confusion
-from annotruth.training.annotators import RaterFacts, ranking
+from annotruth.training.annotators import RaterFacts
 from annotruth.training.counting import count_confusion, mean_confusion, resampled_intervals
 from annotruth.training.data import Cases
 
@@ -168,38 +168,6 @@ def test_bounds_are_widened_to_hold_a_matrix_the_labels_do_not_bear_out():
     np.testing.assert_allclose(facts.interval, [[0.7, 0.95]])
     np.testing.assert_allclose(facts.confusion_interval[0, 0], [[0.7, 0.1], [0.0, 0.7]])
     np.testing.assert_allclose(facts.confusion_interval[0, 1], [[0.9, 0.8], [0.8, 1.0]])
-
-
-class Known:
-    """A rater with what a ranking asks for."""
-
-    def __init__(self, name, confusion, interval, labelled=5):
-        self.name, self.confusion, self.interval, self.labelled = name, np.array(confusion), interval, labelled
-        self.skill = float(np.diag(self.confusion).mean())
-
-
-def test_ranking():
-    known = [
-        Known("blank", [[1.0, 0.0], [1.0, 0.0]], (0.5, 0.5)),
-        Known("new", np.eye(2), (0.0, 1.0), labelled=0),
-        Known("fair", [[0.9, 0.1], [0.3, 0.7]], (0.75, 0.85)),
-        Known("good", np.eye(2), (0.99, 1.0)),
-        Known("better", [[0.7, 0.3], [0.06, 0.94]], (0.78, 0.86)),
-    ]
-    table = ranking({one.name: one for one in known[::1]}, ["paper", "ink"])
-    assert table.rater.tolist() == ["good", "better", "fair", "blank", "new"]
-    assert table["rank"].tolist() == [1, 2, 3, 4, 5]
-    # Nothing is known of the new one, who may stand anywhere; better and fair overlap.
-    assert table.best_rank.tolist() == [1, 2, 2, 4, 1]
-    assert table.worst_rank.tolist() == [2, 4, 4, 5, 5]
-    assert table.labelled.tolist() == [5, 5, 5, 5, 0]
-    assert table.error.tolist() == [
-        "none",
-        "says ink where it is paper: 30 %",
-        "says paper where it is ink: 30 %",
-        "says paper where it is ink: 100 %",
-        "",
-    ]
 
 
 def test_ranking_of_a_model(models):

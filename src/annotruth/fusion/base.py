@@ -9,6 +9,7 @@ from math import prod
 from typing import Self
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
@@ -22,6 +23,7 @@ from annotruth.fusion.gold import Gold
 from annotruth.fusion.identifiability import co_labelling_groups, warn_identifiability
 from annotruth.fusion.maximise import Estimate
 from annotruth.fusion.patterns import PatternLookup, Patterns
+from annotruth.fusion.ranking import ranking
 from annotruth.fusion.votes import Votes
 from annotruth.fusion.warn import warn_unlabelled, warn_unsettled
 from annotruth.validation import MISSING_LABEL, one_of
@@ -41,6 +43,7 @@ class FusionEstimator(BaseEstimator):
     prior_ : (classes,) how common the classes are
     skill_ : (raters,) mean diagonal of ``confusion_``
     labelled_counts_ : (raters,) how many items or pixels each labelled
+    ranking_ : table of the raters, the most skilful first
     unlabelled_ : (items,) how many of the item's pixels nobody labelled; their posterior is the prior
     case_confusion_, case_prior_ : (items, raters, classes, classes) and (items, classes), with ``scope="case"``
     """
@@ -249,6 +252,12 @@ class FusionEstimator(BaseEstimator):
     def skill_interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Credible bounds (low, high) of ``skill_``; see :func:`annotruth.fusion.intervals.skill_interval`."""
         return intervals.skill_interval(self._evidence(), level, one_coin=self._one_coin)
+
+    @property
+    def ranking_(self) -> pd.DataFrame:
+        """All raters, the most skilful first: see :func:`annotruth.fusion.ranking.ranking`."""
+        low, high = self.skill_interval()
+        return ranking(self.raters_, self.confusion_, self.classes_, self.skill_, low, high, self.labelled_counts_)
 
     # -- inner workings -----------------------------------------------------------------------------------------
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from annotruth.errors import shorten
 from annotruth.metrics import skill
 
 if TYPE_CHECKING:
     from annotruth.training.estimator import Estimator
-
-NO_ERROR = 0.005
-"""An error rarer than this is not worth a word."""
 
 
 @dataclass(frozen=True)
@@ -143,46 +139,3 @@ class Annotators(Mapping[str, Annotator]):
 
     def __repr__(self) -> str:
         return f"Annotators({shorten(list(self))})"
-
-
-def ranking(annotators: Mapping[str, Annotator], classes: Sequence[str]) -> pd.DataFrame:
-    """All raters, the most skilful first; one who labelled nothing comes last.
-
-    Returns
-    -------
-    One row per rater: rater, rank, best_rank and worst_rank (between which the rank lies, given the intervals; they are
-    the same where the rank is certain), skill, low, high, labelled (training items), error (the most frequent one, in
-    words)
-    """
-    known = sorted(annotators.values(), key=lambda one: (one.labelled == 0, -one.skill))
-    low, high = (np.array([one.interval[bound] for one in known]) for bound in (0, 1))
-    return pd.DataFrame(
-        {
-            "rater": [one.name for one in known],
-            "rank": np.arange(1, len(known) + 1),
-            "best_rank": [1 + int((low > own).sum()) for own in high],
-            "worst_rank": [len(known) - int((high < own).sum()) for own in low],
-            "skill": [one.skill for one in known],
-            "low": low,
-            "high": high,
-            "labelled": [one.labelled for one in known],
-            "error": [most_frequent_error(one.confusion, classes) if one.labelled else "" for one in known],
-        }
-    )
-
-
-def most_frequent_error(confusion: np.ndarray, classes: Sequence[str]) -> str:
-    """Say in words which mistake (classes, classes) [true, observed] is likeliest.
-
-    Examples
-    --------
-    >>> most_frequent_error(np.array([[0.98, 0.02], [0.79, 0.21]]), ["background", "digit"])
-    'says background where it is digit: 79 %'
-    >>> most_frequent_error(np.eye(2), ["background", "digit"])
-    'none'
-    """
-    wrong = np.where(np.eye(len(confusion), dtype=bool), 0, confusion)
-    true, observed = np.unravel_index(wrong.argmax(), wrong.shape)
-    if wrong[true, observed] < NO_ERROR:
-        return "none"
-    return f"says {classes[observed]} where it is {classes[true]}: {wrong[true, observed]:.0%}".replace("%", " %")

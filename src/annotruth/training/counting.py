@@ -112,9 +112,10 @@ def resampled_intervals(met: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndar
     --------
     >>> always, never_seen = [[8.0, 2.0], [1.0, 9.0]], [[0.0, 0.0], [0.0, 0.0]]
     >>> matrices, skills = resampled_intervals(np.array([[always, never_seen]] * 3), seed=0)
-    >>> matrices[0, 0], skills.tolist()
-    (array([[0.8, 0.2],
-           [0.1, 0.9]]), [[0.85, 0.85], [0.0, 1.0]])
+    >>> matrices[0].tolist()  # the lower bounds and the upper bounds
+    [[[0.8, 0.2], [0.1, 0.9]], [[0.8, 0.2], [0.1, 0.9]]]
+    >>> skills.round(3).tolist()
+    [[0.85, 0.85], [0.0, 1.0]]
     """
     n_items, n_raters, n_classes, _ = met.shape
     rng = np.random.default_rng(seed)

@@ -17,8 +17,9 @@ from torch import nn
 
 from annotruth.annotations import Annotations
 from annotruth.errors import InputError
+from annotruth.fusion.ranking import ranking
 from annotruth.methods import Method, Parts, Shape, Task, make_method
-from annotruth.training.annotators import Annotators, RaterFacts, ranking
+from annotruth.training.annotators import Annotators, RaterFacts
 from annotruth.training.data import Items, Standard
 from annotruth.training.fitting import Schedule, check_accelerator, run_training
 from annotruth.training.module import Training
@@ -175,9 +176,11 @@ class Estimator(BaseEstimator):
 
     @property
     def ranking_(self) -> pd.DataFrame:
-        """All raters, the most skilful first, with intervals and each one's most frequent error."""
+        """All raters, the most skilful first: see :func:`annotruth.fusion.ranking.ranking`."""
         check_is_fitted(self, "annotators_")
-        return ranking(self.annotators_, [str(name) for name in self.classes_])
+        facts, matrices = self._raters, (self._matrix_of(rater) for rater in range(len(self.raters_)))
+        classes, (low, high) = [str(name) for name in self.classes_], facts.interval.T
+        return ranking(self.raters_, matrices, classes, facts.skill, low, high, facts.labelled)
 
     @property
     def confusion_(self) -> np.ndarray:
