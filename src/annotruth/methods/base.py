@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from numbers import Integral, Real
@@ -10,13 +11,15 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 import torch
 import torch.nn.functional as F
+from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor, nn
 
 from annotruth.annotations import Annotations
-from annotruth.answers import Answers
-from annotruth.errors import InputError
+from annotruth.answers import Answers, sort_answers
+from annotruth.errors import AnnotruthWarning, InputError
+from annotruth.fusion.base import FusionEstimator
 from annotruth.nn import Confusion, IdentityAnnotators, classifier_network, noisy_label_loss, unet
-from annotruth.validation import MISSING_PIXEL, one_of
+from annotruth.validation import MISSING_LABEL, MISSING_PIXEL, one_of
 
 Task = Literal["masks", "labels"]
 """Masks are learnt by a segmenter, one label per item by a classifier."""
@@ -145,6 +148,9 @@ class Method:
         """
         return noisy_label_loss(parts.log_truth(batch.images), parts.rater_confusion(batch), batch.labels)
 
+    def finish(self, parts: Parts, batches: Iterable[Batch]) -> None:
+        """Look at all training items once more when the network is trained, as :meth:`begin_epoch` does."""
+
     def after_epoch(self, parts: Parts, likelihood: float, progress: float) -> None:
         """Look at the negative log-likelihood of held-out labels (of the training ones, where none are held out)."""
 
@@ -218,6 +224,29 @@ def _check_kind(name: str, option: str, declared: str, value: Any) -> None:
 def as_tensor(masks: np.ndarray) -> Tensor:
     """Masks as a tensor; views that torch cannot take (mirrored, read-only) are copied."""
     return torch.from_numpy(np.require(masks, requirements=["C", "W"]))
+
+
+def answers_of_one(labels: np.ndarray) -> Answers:
+    """Labels (items,), -1 = none, as the answers of a single rater.
+
+    Examples
+    --------
+    >>> answers_of_one(np.array([2, -1, 0])).item
+    array([0, 2], dtype=int32)
+    """
+    item = np.flatnonzero(np.asarray(labels) != MISSING_LABEL)
+    return sort_answers(item, np.zeros_like(item), np.asarray(labels)[item])
+
+
+def fused_answers(estimator: FusionEstimator, annotations: Annotations) -> Answers:
+    """What an estimator makes of a label table: one answer for every item that anybody answered."""
+    with warnings.catch_warnings():
+        # Doubts about the fusion are no news here: the model states them for what it learns.
+        warnings.simplefilter("ignore", AnnotruthWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        fused = estimator.fit(annotations)
+    answered = np.bincount(annotations.answers.item, minlength=len(annotations)) > 0
+    return answers_of_one(np.where(answered, fused.predict(), MISSING_LABEL))
 
 
 def majority_of(labels: Tensor, classes: int) -> Tensor:

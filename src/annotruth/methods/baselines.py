@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from annotruth.annotations import Annotations
+from annotruth.answers import Answers
 from annotruth.errors import InputError
-from annotruth.methods.base import Method, Shape, as_tensor, majority_of, register
+from annotruth.fusion import MajorityVote
+from annotruth.methods.base import Method, Shape, answers_of_one, as_tensor, fused_answers, majority_of, register
 
 
 @register
@@ -24,7 +26,7 @@ class Mean(Method):
 @register
 @dataclass(frozen=True)
 class Majority(Method):
-    """The network learns each pixel's most frequent label."""
+    """The network learns the most frequent label of each pixel or item."""
 
     name = "majority"
     paper = "baseline of Zhang et al. 2020"
@@ -32,6 +34,9 @@ class Majority(Method):
 
     def supervision(self, annotations: Annotations, index: int) -> Tensor:
         return majority_of(super().supervision(annotations, index), len(annotations.classes))
+
+    def answers(self, annotations: Annotations) -> Answers:
+        return fused_answers(MajorityVote(), annotations)
 
     def supervising_raters(self, shape: Shape) -> int:
         return 1
@@ -49,10 +54,15 @@ class Clean(Method):
 
     def check(self, annotations: Annotations) -> None:
         if not annotations.has_truth:
-            raise InputError("The method clean learns from the truth, and these annotations carry none (truth/).")
+            raise InputError(
+                "The method clean learns from the truth, and these annotations carry none (truth/, or truth=)."
+            )
 
     def supervision(self, annotations: Annotations, index: int) -> Tensor:
         return as_tensor(annotations.item_truth(index))[None]
+
+    def answers(self, annotations: Annotations) -> Answers:
+        return answers_of_one(annotations.truth)
 
     def supervising_raters(self, shape: Shape) -> int:
         return 1

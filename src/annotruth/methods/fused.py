@@ -1,4 +1,4 @@
-"""Two stages: fuse the raters' masks of each item without its image, then train a network on what comes out."""
+"""Two stages: fuse the raters' labels without looking at images, then train a network on what comes out."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
 from annotruth.annotations import Annotations
+from annotruth.answers import Answers
 from annotruth.errors import AnnotruthWarning
-from annotruth.fusion import STAPLE, SpatialSTAPLE
+from annotruth.fusion import STAPLE, DawidSkene, SpatialSTAPLE
 from annotruth.fusion.base import FusionEstimator
-from annotruth.methods.base import Method, Shape, as_tensor, register
+from annotruth.methods.base import Method, Shape, as_tensor, fused_answers, register
 
 
 @register
@@ -23,6 +24,7 @@ class Staple(Method):
     name = "staple"
     paper = "Warfield et al. 2004; two-stage baseline of Zhang et al. 2020"
     summary = "a network on STAPLE's masks"
+    tasks = ("masks",)
 
     def estimator(self) -> FusionEstimator:
         """What fuses the masks of one item."""
@@ -35,6 +37,23 @@ class Staple(Method):
             warnings.simplefilter("ignore", ConvergenceWarning)
             fused = self.estimator().fit(annotations.take([index]))
         return as_tensor(fused.predict_item(0)[None])
+
+    def supervising_raters(self, shape: Shape) -> int:
+        return 1
+
+
+@register
+@dataclass(frozen=True)
+class FusedByDawidSkene(Method):
+    """Dawid and Skene's model on the whole label table, then a network on what it takes for true."""
+
+    name = "dawid-skene"
+    paper = "Dawid and Skene 1979; two-stage baseline"
+    summary = "a network on the labels that Dawid-Skene makes out"
+    tasks = ("labels",)
+
+    def answers(self, annotations: Annotations) -> Answers:
+        return fused_answers(DawidSkene(), annotations)
 
     def supervising_raters(self, shape: Shape) -> int:
         return 1

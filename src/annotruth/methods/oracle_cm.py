@@ -16,25 +16,11 @@ from annotruth.annotations import Annotations
 from annotruth.confusion import confusion_counts, normalise_rows
 from annotruth.errors import InputError, shorten
 from annotruth.methods.base import Batch, Method, Parts, Shape, register
-from annotruth.nn import Confusion, GlobalConfusion, noisy_label_loss
+from annotruth.nn import GlobalConfusion, KnownAnnotators, noisy_label_loss
 from annotruth.validation import MISSING_LABEL
 
 DOUBT = 1e-6
 """Chance of a label drawn at random, so that one which the known matrices call impossible does not end the training."""
-
-
-class KnownAnnotators(nn.Module):
-    """One known matrix per rater, kept with the model but not learnt."""
-
-    matrices: Tensor
-
-    def __init__(self, raters: int, classes: int) -> None:
-        super().__init__()
-        self.register_buffer("matrices", torch.eye(classes).repeat(raters, 1, 1))
-
-    def forward(self, images: Tensor, raters: Tensor | None = None) -> Confusion:
-        """Matrices of all raters, or of some (their positions)."""
-        return GlobalConfusion(self.matrices if raters is None else self.matrices[raters])
 
 
 @register

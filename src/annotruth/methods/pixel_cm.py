@@ -48,6 +48,7 @@ class PixelCM(GlobalCM):
     name = "pixel-cm"
     paper = "Zhang et al. 2020"
     summary = "a confusion matrix per rater and pixel, from the image"
+    tasks = ("masks",)
     annotator_rate = 0.1  # slower than the truth model, or it explains ambiguous borders before the truth settles
 
     features: Literal["own", "shared"] = "own"
@@ -78,6 +79,7 @@ class PixelCMLowRank(GlobalCM):
     name = "pixel-cm-lowrank"
     paper = "Zhang et al. 2020, supplement"
     summary = "pixel-cm with low-rank matrices, for many classes"
+    tasks = ("masks",)
     annotator_rate = 0.1
 
     rank: int = 1

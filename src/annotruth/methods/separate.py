@@ -34,6 +34,7 @@ class Separate(Method):
     name = "separate"
     paper = "baseline of Zhang et al. 2020"
     summary = "a network per rater, averaged"
+    tasks = ("masks",)
 
     def build(self, shape: Shape, network: nn.Module | None = None) -> Parts:
         networks = [

@@ -87,6 +87,26 @@ class GlobalAnnotators(nn.Module):
         self.scores.copy_(weights.expm1().log())
 
 
+class KnownAnnotators(nn.Module):
+    """One matrix per rater that gradients do not change: known beforehand, or counted now and then.
+
+    Examples
+    --------
+    >>> KnownAnnotators(raters=3, classes=2)(torch.zeros(1, 1, 8, 8)).dense().shape
+    torch.Size([1, 3, 2, 2])
+    """
+
+    matrices: Tensor
+
+    def __init__(self, raters: int, classes: int) -> None:
+        super().__init__()
+        self.register_buffer("matrices", torch.eye(classes).repeat(raters, 1, 1))
+
+    def forward(self, images: Tensor, raters: Tensor | None = None) -> Confusion:
+        """Matrices of all raters, or of some (their positions)."""
+        return GlobalConfusion(self.matrices if raters is None else self.matrices[raters])
+
+
 class GlobalLowRankAnnotators(nn.Module):
     """One learnt matrix per rater of low rank plus a share of the identity: for very many classes.
 

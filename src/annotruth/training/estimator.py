@@ -20,7 +20,7 @@ from annotruth.errors import InputError
 from annotruth.fusion.ranking import ranking
 from annotruth.methods import Method, Parts, Shape, Task, make_method
 from annotruth.training.annotators import Annotators, RaterFacts
-from annotruth.training.data import Items, Standard
+from annotruth.training.data import Items, Standard, loader
 from annotruth.training.fitting import Schedule, check_accelerator, run_training
 from annotruth.training.module import Training
 from annotruth.training.processes import Processes
@@ -163,6 +163,8 @@ class Estimator(BaseEstimator):
         folder = None if run_folder is None else Path(run_folder)
         self.history_ = run_training(module, train, held_out, self._schedule, folder, resume)
         self._parts.eval().cpu()
+        with torch.no_grad():
+            method.finish(self._parts, loader(train, batch_size))
 
     def _set_annotators(self, raters: RaterFacts) -> None:
         """Keep what was learnt of the raters; matrices that are too many to keep are made when asked for."""
