@@ -1,12 +1,24 @@
 """Experiments: the demo, and tables that one command makes anew."""
 
-from annotruth.experiments import zhang2020
+from annotruth.experiments import zhang2020, zhang2020_medical
 from annotruth.experiments.experiment import Experiment
 from annotruth.experiments.runner import run_experiment
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment
-    for experiment in (zhang2020.MNIST, zhang2020.ONE_LABEL, zhang2020.SEEDS, zhang2020.LAMBDA, zhang2020.NOISE)
+    for experiment in (
+        zhang2020.MNIST,
+        zhang2020.ONE_LABEL,
+        zhang2020.SEEDS,
+        zhang2020.LAMBDA,
+        zhang2020.NOISE,
+        zhang2020_medical.LIDC,
+        zhang2020_medical.LIDC_LAMBDA,
+        zhang2020_medical.MULTICLASS,
+        zhang2020_medical.MULTICLASS_LAMBDA,
+        zhang2020_medical.LOW_RANK,
+        zhang2020_medical.VOLUMES,
+    )
 }
 
 __all__ = ["EXPERIMENTS", "Experiment", "run_experiment"]

@@ -17,6 +17,8 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {"dense": {"keep": "all"}, "one-labe
 """Every rater labels every digit, or one rater, drawn at random, labels each."""
 FULL = Scale({"train": 1000, "test": 500}, {"max_epochs": 16})
 QUICK = Scale({"train": 400, "test": 100}, {"max_epochs": 12})
+SWEEP = Scale({"train": 500, "test": 500}, {"max_epochs": 16})
+QUICK_SWEEP = Scale({"train": 100, "test": 50}, {"max_epochs": 6})
 NOTE = "Raters are simulated: good, over, under, wrong, blank. The good rater's masks are the truth itself."
 SOURCE = "It is MNIST (LeCun, Cortes, Burges), 28×28 pixels with values 0 to 255."
 
@@ -48,6 +50,27 @@ def digits_task(
         held_out=held_out.annotations(images=images[train:], classes=classes),
         confusion=held_out.confusion_per_item,
         about=f"{train:,} digits to learn from, {test:,} held out, of {where}; others, and other masks, for each seed",
+    )
+
+
+def digit_classes_task(
+    *, seed: int, train: int = 1000, test: int = 500, keep: int | Literal["all"] = "all", folder: Path | None = None
+) -> Task:
+    """Ink whose class is the digit, eleven classes, by raters good, over, under and wrong, who takes digits for others.
+
+    Always of the bundled digits; ``folder`` is for the other task of an experiment.
+    """
+    images, ink, digits = noisy_digits(train + test, seed=seed)
+    truth = (ink * (digits[:, None, None] + 1)).astype(np.uint8)
+    raters = ("good", "over", "under", "wrong")
+    seen = simulate_masks(truth[:train], raters, n_classes=11, keep=keep, seed=seed)
+    held_out = simulate_masks(truth[train:], raters, n_classes=11, seed=seed + 1)
+    classes = ("background", *map(str, range(10)))
+    return Task(
+        train=seen.annotations(images=images[:train], classes=classes),
+        held_out=held_out.annotations(images=images[train:], classes=classes),
+        confusion=held_out.confusion_per_item,
+        about=f"{train:,} digits to learn from, {test:,} held out, with the digit as the class of its ink",
     )
 
 

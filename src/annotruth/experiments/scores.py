@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from annotruth.experiments.experiment import Metric, Trained
-from annotruth.metrics import confusion_rmse, dice, dice_per_item
+from annotruth.metrics import confusion_rmse, dice, dice_per_item, ged
 
 SWAPPED_BELOW = 0.3
 """A foreground Dice below this, where even majority vote does far better, means that classes were swapped or lost."""
+SAMPLES = 16
+"""Drawings per image that are compared with the raters' own."""
 
 
 def _classes(trained: Trained) -> int:
@@ -36,6 +38,12 @@ def _confusion_rmse(trained: Trained) -> float | None:
     return None if known is None else confusion_rmse(trained.model.confusion(trained.task.held_out.images), known)
 
 
+def _ged(trained: Trained) -> float:
+    held_out = trained.task.held_out
+    drawn = trained.model.sample(held_out.images, SAMPLES, seed=trained.seed)
+    return ged(drawn.swapaxes(0, 1), held_out.masks, _classes(trained))
+
+
 def _rater_dice(trained: Trained) -> float:
     held_out = trained.task.held_out
     raters = range(len(held_out.raters))
@@ -49,6 +57,7 @@ def _megabytes(trained: Trained) -> float | None:
 DICE = Metric("dice", "foreground Dice", _dice)
 DICE_OF_PRESENT = Metric("dice", "Dice of the classes there", _dice_of_present)
 CM_RMSE = Metric("cm_rmse", "CM RMSE", _confusion_rmse, better="lower")
+GED = Metric("ged", "GED", _ged, better="lower")
 SWAPPED = Metric("swapped", "swapped", _swapped, better="lower", counted=True)
 RATER_DICE = Metric("rater_dice", "raters' own Dice", _rater_dice, better="neither", form=".3f")
 MEGABYTES = Metric("megabytes", "MB", _megabytes, better="neither", form=".0f")
