@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
-from torch import Tensor, nn
-from torch.distributed.nn.functional import all_reduce
+from torch import Tensor, distributed, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 
@@ -51,9 +51,9 @@ class _SharedBatchNorm(_BatchNorm):
         # In double precision, or the variance would drown in the square of a large mean.
         mean, variance = input.mean(axes).double(), input.var(axes, unbiased=False).double()
         ours = torch.stack([torch.ones_like(mean), mean, variance + mean**2]) * (input.numel() / len(mean))
-        count, mean, square = all_reduce(ours)
-        mean = mean / count
-        variance = square / count - mean**2
+        sums = _SumOfAll.apply(ours)
+        count, mean = sums[0].detach(), sums[1] / sums[0].detach()
+        variance = sums[2] / count - mean**2
         self._keep(mean.detach(), variance.detach() * count / (count - 1).clamp_min(1))
         scale = (variance + self.eps).rsqrt()
         if self.affine:
@@ -71,3 +71,19 @@ class _SharedBatchNorm(_BatchNorm):
         step = 1 / float(self.num_batches_tracked) if self.momentum is None else self.momentum
         self.running_mean.lerp_(mean.to(self.running_mean.dtype), step)
         self.running_var.lerp_(variance.to(self.running_var.dtype), step)
+
+
+class _SumOfAll(torch.autograd.Function):
+    """The sum of all processes' tensors. Each process's loss depends on it, so its gradient is a sum over them, too."""
+
+    @staticmethod
+    def forward(ctx: Any, ours: Tensor) -> Tensor:
+        total = ours.clone()
+        distributed.all_reduce(total)
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        total = gradient.contiguous().clone()
+        distributed.all_reduce(total)
+        return total
