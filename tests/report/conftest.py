@@ -20,6 +20,8 @@ class FakeAnnotator:
     confusion: np.ndarray
     interval: tuple[float, float] | None
     pixel_wise: bool
+    labelled: int = 4
+    confusion_interval: np.ndarray | None = None
 
     @property
     def skill(self) -> float:

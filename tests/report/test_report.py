@@ -296,3 +296,24 @@ def test_the_page_is_small_and_its_parts_are_installed(make_study, tmp_path: Pat
     study = make_study(n_items=12, spatial=(28, 28), pixel_wise=True)
     assert report(study.model, study.ann, tmp_path / "r.html").stat().st_size < 2e6
     assert {"page.html.j2", "style.css", "script.js"} <= {file.name for file in files("annotruth.report").iterdir()}
+
+
+def test_ranks_and_intervals_of_entries(make_study, tmp_path: Path) -> None:
+    study = make_study()
+    for number, annotator in enumerate(study.model.annotators_.values()):
+        annotator.interval = (annotator.skill - 0.01, annotator.skill) if number else (0.2, 1.0)
+        annotator.confusion_interval = np.stack([annotator.confusion * 0.5, (annotator.confusion + 1) / 2])
+    page = Page(report(study.model, study.ann, tmp_path / "r.html"))
+    assert "1 (1–3)" in page.text
+    assert "95 %: 50" in page.source
+    assert "50–100" in page.text
+
+
+def test_many_classes_show_intervals_only_when_pointed_at(make_study, tmp_path: Path) -> None:
+    study = make_study(n_classes=6)
+    for annotator in study.model.annotators_.values():
+        annotator.confusion_interval = np.stack([annotator.confusion * 0.5, (annotator.confusion + 1) / 2])
+    page = Page(report(study.model, study.ann, tmp_path / "r.html"))
+    assert "shown when you point at an entry" in page.text
+    assert "50–100" not in page.text
+    assert "most often calls" in page.text

@@ -14,6 +14,7 @@ import numpy as np
 
 from annotruth.annotations import Annotations
 from annotruth.errors import InputError
+from annotruth.fusion.ranking import most_frequent_error, ranking
 from annotruth.report import tiles
 from annotruth.report.evidence import Evidence, Model
 from annotruth.report.figures import Nested
@@ -30,24 +31,30 @@ class RaterRow:
 
     Attributes
     ----------
+    rank : by skill, with the ranks it may have, given the intervals: "2 (1–3)"
     agreement : mean foreground Dice with the estimated truth, None = nothing labelled
+    error : the most frequent one, in words
     confusion : (classes, classes) [true, observed]
+    bounds : (2, classes, classes) low and high of each entry
     picture : data URI of the matrix where it is too large for numbers
     """
 
     name: str
+    rank: str | None
     skill: float | None
     interval: tuple[float, float] | None
     agreement: float | None
     labelled: int
     habit: Habit | None
+    error: str
     confusion: np.ndarray | None
+    bounds: np.ndarray | None
     picture: str | None
 
 
 def rater_rows(model: Model, ann: Annotations, evidence: Evidence) -> list[RaterRow]:
     """Every rater of the model and of the annotations, the most skilled first."""
-    agreement, rows = evidence.agreement, []
+    agreement, rows, ranks = evidence.agreement, [], _ranks(model)
     for name in dict.fromkeys([*model.raters_, *ann.raters]):
         dice = agreement[:, ann.raters.index(name)] if name in ann.raters else np.array([])
         dice = dice[~np.isnan(dice)]
@@ -57,16 +64,31 @@ def rater_rows(model: Model, ann: Annotations, evidence: Evidence) -> list[Rater
         rows.append(
             RaterRow(
                 name=name,
+                rank=ranks.get(name),
                 skill=None if learnt is None else float(learnt.skill),
                 interval=None if learnt is None else learnt.interval,
                 agreement=float(dice.mean()) if len(dice) else None,
                 labelled=len(dice),
                 habit=None if confusion is None else describe(confusion, ann.classes, evidence.shares),
+                error="" if confusion is None else most_frequent_error(confusion, ann.classes),
                 confusion=confusion,
+                bounds=None if learnt is None else learnt.confusion_interval,
                 picture=tiles.matrix(confusion) if confusion is not None and large else None,
             )
         )
     return sorted(rows, key=lambda row: -np.inf if row.skill is None else row.skill, reverse=True)
+
+
+def _ranks(model: Model) -> dict[str, str]:
+    """Each rater's rank in words; of an interval that is not known, anything may be true."""
+    names, known = list(model.annotators_), list(model.annotators_.values())
+    if not known:
+        return {}
+    low, high = np.array([one.interval or (0.0, 1.0) for one in known]).T
+    skill, labelled = np.array([one.skill for one in known]), np.array([one.labelled for one in known])
+    table = ranking(names, [one.confusion for one in known], model.classes_, skill, low, high, labelled)
+    between = [f" ({b}–{w})" if b < w else "" for b, w in zip(table["best_rank"], table["worst_rank"])]
+    return {name: f"{rank}{more}" for name, rank, more in zip(table["rater"], table["rank"], between)}
 
 
 def in_short(rows: list[RaterRow], evidence: Evidence) -> list[str]:
