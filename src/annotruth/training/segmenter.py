@@ -147,6 +147,7 @@ class Segmenter(Estimator):
             raise InputError("Segmenter needs the images; give them with images=, or put them into images/.")
         method = self._checked_method()
         method.check(annotations)
+        training_patch(annotations, self.patch_size)
         return method
 
     def _learn_annotators(self, method: Method, cases: Cases) -> None:
