@@ -8,7 +8,8 @@ import torch
 
 from annotruth.errors import InputError
 from annotruth.methods import Batch, Shape, make_method
-from annotruth.methods.consensus import DOUBT, Consensus, likeliest
+from annotruth.methods.consensus import DOUBT, Consensus
+from annotruth.methods.global_cm import LATEST
 from annotruth.methods.trace_rule import FIRST, MOST, TraceRule
 from annotruth.nn import IdentityConfusion, noisy_label_loss
 
@@ -24,7 +25,9 @@ def scene(items=4, side=16):
 
 def counted(truth, labels):
     consensus = Consensus(labels.shape[1], truth.shape[1])
-    consensus.count(truth.clamp(0.1, 0.9).log(), labels)
+    for _ in range(200):
+        consensus.balance(truth.clamp(1e-4, 1).log())
+    consensus.count(truth.clamp(1e-4, 1).log(), labels)
     return consensus
 
 
@@ -95,9 +98,34 @@ def test_counting_forgets_and_knows_only_the_raters_of_the_batch():
     torch.testing.assert_close(consensus.counts, 1.95 * before)
 
 
-def test_likeliest():
+def test_a_rare_class_is_taken_for_true_where_it_is_likeliest_although_nowhere_likely():
+    """A young network: no pixel above one half, but ten in a hundred stand out, and ten are expected."""
+    probability = torch.full((1, 1, 10, 10), 0.07)
+    probability[..., 0] = 0.4
+    log_truth = torch.cat([1 - probability, probability], dim=1).log()
+    consensus = Consensus(1, 2)
+    assert consensus.taken(log_truth)[:, 1].sum() == 0
+    for _ in range(20):
+        consensus.balance(log_truth)
+    torch.testing.assert_close(consensus.taken(log_truth)[:, 1], (probability[:, 0] == 0.4).float())
+
+
+def test_sure_networks_are_taken_at_their_word():
     truth, _ = scene()
-    torch.testing.assert_close(likeliest(truth.clamp(0.4, 0.6).log()), truth)
+    consensus = Consensus(3, 2)
+    for _ in range(20):
+        consensus.balance(truth.clamp(1e-3, 1 - 1e-3).log())
+    torch.testing.assert_close(consensus.taken(truth.clamp(1e-3, 1 - 1e-3).log()), truth)
+
+
+def test_best_skill_by_hand():
+    truth, labels = scene()
+    consensus = Consensus(3, 2)
+    consensus.count(truth.clamp(1e-6, 1).log(), labels)
+    assert consensus.best_skill() == pytest.approx(1, abs=1e-4)
+    unsure = Consensus(3, 2)
+    unsure.count(torch.full_like(truth, 0.5).log(), labels)
+    assert unsure.best_skill() == pytest.approx(0, abs=1e-4)
 
 
 @pytest.mark.parametrize("name", ["global-cm", "pixel-cm", "pixel-cm-lowrank"])
@@ -107,19 +135,53 @@ def test_the_three_stages(name):
     parts = method.build(Shape(1, 3, 2, 2))
     _, labels = scene()
     batch = Batch(torch.rand(4, 1, 16, 16), labels)
-    at_their_word, _ = method.loss(parts, batch, progress=0.1)
+    at_their_word, likelihood = method.loss(parts, batch, progress=0.1)
+    assert at_their_word.item() == likelihood.item()
     torch.testing.assert_close(
         at_their_word, noisy_label_loss(parts.log_truth(batch.images), IdentityConfusion(3, 2), labels)[0]
     )
-    assert parts.consensus.counts.sum() == 0
-    weighed, _ = method.loss(parts, batch, progress=0.5)
-    assert parts.consensus.counts.sum() == labels.numel()
+    assert not method.settled(parts, 0.5)
+    weighed, likelihood = method.loss(parts, batch, progress=LATEST)
+    assert parts.weighed_from == pytest.approx(LATEST)
+    assert weighed.item() != likelihood.item()
     parts.zero_grad()
     weighed.backward()
     assert any(weight.grad.abs().max() > 0 for weight in parts.annotators.parameters())
-    together, _ = method.loss(parts, batch, progress=0.7)
+    together, _ = method.loss(parts, batch, progress=LATEST + 0.21)
+    assert method.settled(parts, LATEST + 0.21)
     joint = noisy_label_loss(parts.log_truth(batch.images), parts.annotators(batch.images), labels)[0]
     torch.testing.assert_close(together, joint, rtol=1e-3, atol=1e-4)
+
+
+def test_raters_are_weighed_only_once_the_network_tells_classes_apart():
+    class Seen(torch.nn.Module):
+        scores = torch.zeros(4, 2, 16, 16)
+
+        def forward(self, images):
+            return self.scores
+
+    truth, labels = scene()
+    method, network = make_method("global-cm"), Seen()
+    parts = method.build(Shape(1, 3, 2, 2), network)
+    batch = Batch(torch.zeros(4, 1, 16, 16), labels)
+    method.loss(parts, batch, progress=0.25)
+    assert parts.weighed_from == math.inf
+    network.scores = 8 * truth
+    for step in range(30):
+        method.loss(parts, batch, progress=0.26 + step / 1000)
+    assert 0.255 < parts.weighed_from < 0.285
+    assert parts.joint_from == math.inf
+    method.loss(parts, batch, progress=0.4)
+    assert parts.joint_from == pytest.approx(0.4)
+
+
+def test_without_warm_up_everything_is_learnt_together_at_once():
+    _, labels = scene()
+    method = make_method("global-cm", {"warmup": 0.0})
+    parts = method.build(Shape(1, 3, 2, 2))
+    for _ in range(2):
+        method.loss(parts, Batch(torch.rand(4, 1, 16, 16), labels), progress=0.0)
+    assert method.settled(parts, 0.0)
 
 
 def test_validation_counts_nothing():
@@ -150,6 +212,7 @@ def test_the_weight_is_found_or_given():
     parts = method.build(Shape(1, 3, 2, 2))
     method.after_epoch(parts, 0.5, progress=0.1)
     assert parts.trace_rule.best == math.inf  # the warm-up measures something else
+    parts.joint_from.fill_(0.3)
     method.after_epoch(parts, 0.5, progress=0.9)
     assert parts.trace_rule.weight.item() == pytest.approx(FIRST)
     _, labels = scene()
@@ -165,6 +228,7 @@ def test_the_weight_is_found_or_given():
 def test_truth_and_errors_may_share_features(dims):
     method = make_method("pixel-cm", {"features": "shared"})
     parts = method.build(Shape(1, 3, 2, dims))
+    parts.joint_from.fill_(0.3)
     images, labels = torch.rand(2, 1, *[8] * dims), torch.randint(0, 2, (2, 3, *[8] * dims), dtype=torch.uint8)
     loss, _ = method.loss(parts, Batch(images, labels), progress=0.9)
     loss.backward()

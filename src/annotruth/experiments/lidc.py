@@ -15,7 +15,7 @@ from annotruth.metrics import confusion_matrix
 from annotruth.simulate import simulate_masks
 from annotruth.validation import MISSING_PIXEL
 
-FULL = Scale({"train": 300, "test": 150}, {"max_epochs": 12})
+FULL = Scale({"train": 300, "test": 150}, {"max_epochs": 16, "batch_size": 4})
 QUICK = Scale({"train": 120, "test": 40}, {"max_epochs": 5})
 READERS = ("reader_1", "reader_2", "reader_3", "reader_4")
 SOURCE = (

@@ -96,14 +96,19 @@ SEEDS = Experiment(
 
 
 def sweep(
-    experiment: Experiment, name: str, title: str, quick: Scale, traces: Sequence[str] = ("posterior", "plain")
+    experiment: Experiment,
+    name: str,
+    title: str,
+    quick: Scale,
+    traces: Sequence[str] = ("posterior", "plain"),
+    weights: Sequence[float] = WEIGHTS,
 ) -> Experiment:
     """Figure 3 on the data of an experiment: the weight of the trace by hand, beside the untouched default."""
     lines = {trace: f"{trace} trace" for trace in traces}
     by_hand = [
         Row("pixel-cm", {"trace_weight": weight, "trace": trace}, name=f"{line}, λ {weight:g}", lines=(line,))
         for trace, line in lines.items()
-        for weight in WEIGHTS
+        for weight in weights
     ]
     without = Row("pixel-cm", {"trace_weight": 0.0}, name="λ 0", lines=tuple(lines.values()))
     return replace(
@@ -134,7 +139,6 @@ NOISE = Experiment(
     settings={f"dense, strength {strength:g}": {**SETTINGS["dense"], "strength": strength} for strength in STRENGTHS},
     rows=(
         Row("pixel-cm"),
-        WITHOUT_TRACE,
         *(Row(method) for method in ("global-cm", "spatial-staple", "majority", "clean")),
     ),
     metrics=(DICE, CM_RMSE, RATER_DICE),

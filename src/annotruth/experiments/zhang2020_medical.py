@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,8 @@ from annotruth.experiments.scores import CM_RMSE, DICE, DICE_OF_PRESENT, GED, ME
 from annotruth.experiments.zhang2020 import BOUNDS, COMPARISONS, WITHOUT_TRACE, sweep
 
 DENSE = {"dense": SETTINGS["dense"]}
+FEW = (0.01, 0.1, 0.4)
+"""Weights of the trace in the sweeps on medical pictures: the middle of the paper's."""
 QUICK_SWEEP = Scale({"train": 60, "test": 30}, {"max_epochs": 3})
 
 LIDC_PAPER = {
@@ -64,7 +65,7 @@ LIDC = Experiment(
     name="zhang2020-lidc",
     title="Zhang et al. 2020, tables 3 to 5: lung nodules drawn by two to four readers",
     task=lidc.lidc_task,
-    settings=SETTINGS,
+    settings=DENSE,
     rows=(*(row for row in COMPARISONS if row.method != "separate"), WITHOUT_TRACE, Row("pixel-cm")),
     metrics=(DICE, CM_RMSE, GED),
     full=lidc.FULL,
@@ -79,7 +80,7 @@ MULTICLASS = Experiment(
     name="zhang2020-multiclass",
     title="Zhang et al. 2020, tables 4 and 5: several classes, hippocampi in place of brain tumours",
     task=hippocampus.slices_task,
-    settings=SETTINGS,
+    settings=DENSE,
     rows=(*COMPARISONS, WITHOUT_TRACE, Row("pixel-cm"), *BOUNDS),
     metrics=(DICE, CM_RMSE, GED),
     full=hippocampus.FULL,
@@ -141,16 +142,18 @@ VOLUMES = Experiment(
 )
 
 LIDC_LAMBDA = sweep(
-    replace(LIDC, settings=DENSE),
+    LIDC,
     "zhang2020-lidc-lambda",
     "The weight λ of the trace on lung nodules",
     QUICK_SWEEP,
     ("posterior",),
+    FEW,
 )
 MULTICLASS_LAMBDA = sweep(
-    replace(MULTICLASS, settings=DENSE),
+    MULTICLASS,
     "zhang2020-multiclass-lambda",
     "The weight λ of the trace on hippocampi in two parts",
     QUICK_SWEEP,
     ("posterior",),
+    FEW,
 )

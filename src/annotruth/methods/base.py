@@ -154,7 +154,7 @@ class Method:
     def after_epoch(self, parts: Parts, likelihood: float, progress: float) -> None:
         """Look at the negative log-likelihood of held-out labels (of the training ones, where none are held out)."""
 
-    def settled(self, progress: float) -> bool:
+    def settled(self, parts: Parts, progress: float) -> bool:
         """Whether the loss has taken its final form; before that, training is not stopped early."""
         return True
 

@@ -13,6 +13,8 @@ VOICES = 5
 """Where few of many raters label an item, their labels weigh as much as those of this many raters at most."""
 DOUBT = 0.02
 """Chance of any label of any rater besides what was counted, so that nobody's word is taken as certain."""
+STEP = 0.5
+"""How far one batch moves what is taken for true towards the expected size of each class."""
 
 
 class Consensus(nn.Module):
@@ -27,6 +29,10 @@ class Consensus(nn.Module):
     against each other as well as raters who do. Somebody who says the same everywhere has no say; somebody who is
     nearly always right overrules several who often are not.
 
+    A young network gives a rare class less than one half everywhere, and a pixel that one rater in two calls background
+    stands at one half for long. So what is taken for true is not simply the likeliest class: classes are favoured such
+    that each gets as many pixels as the network expects of it, the sum of its probabilities.
+
     Examples
     --------
     >>> consensus = Consensus(raters=2, classes=2)
@@ -40,24 +46,59 @@ class Consensus(nn.Module):
     """
 
     counts: Tensor
+    expected: Tensor
+    favour: Tensor
+    agreed: Tensor
 
     def __init__(self, raters: int, classes: int) -> None:
         super().__init__()
         self.register_buffer("counts", torch.zeros(raters, classes, classes))
+        self.register_buffer("expected", torch.ones(classes))
+        self.register_buffer("favour", torch.zeros(classes))
+        self.register_buffer("agreed", torch.zeros(2, raters, classes))
+
+    @torch.no_grad()
+    def balance(self, log_truth: Tensor) -> None:
+        """Look at how large each class is expected to be in a batch, and how large it is taken for."""
+        pixels = (0, *range(2, log_truth.ndim))
+        expected, taken = log_truth.exp().sum(dim=pixels), self.taken(log_truth).sum(dim=pixels)
+        self.expected.mul_(MEMORY).add_(expected)
+        self.favour.add_(STEP * ((expected + 1) / (taken + 1)).log().clamp(-1, 1))
+        self.favour.sub_(self.favour.mean())
+
+    def taken(self, log_truth: Tensor) -> Tensor:
+        """1 for the class that is taken for true at every pixel, 0 for the others: (batch, classes, *spatial)."""
+        scores = log_truth.detach() + self.favour.view(1, -1, *[1] * (log_truth.ndim - 2))
+        return torch.zeros_like(scores).scatter_(1, scores.argmax(dim=1, keepdim=True), 1.0)
 
     @torch.no_grad()
     def count(self, log_truth: Tensor, labels: Tensor, raters: Tensor | None = None) -> None:
-        """Count labels (batch, raters, *spatial) against the likeliest classes of (batch, classes, *spatial)."""
-        truth, labels = likeliest(log_truth).flatten(2), labels.flatten(2)
-        seen = [torch.einsum("bis,brs->ri", truth, (labels == j).to(truth.dtype)) for j in range(truth.shape[1])]
-        who = slice(None) if raters is None else raters
-        self.counts[who] = MEMORY * self.counts[who] + torch.stack(seen, dim=2)
+        """Count labels (batch, raters, *spatial) against what is taken for true of (batch, classes, *spatial)."""
+        classes, who = log_truth.shape[1], slice(None) if raters is None else raters
+        taken, expected = self.taken(log_truth).flatten(2), log_truth.exp().flatten(2)
+        labels = labels.flatten(2)
+        said = [(labels == number).to(taken.dtype) for number in range(classes)]
+        met = torch.stack([torch.einsum("bis,brs->ri", taken, each) for each in said], dim=2)
+        self.counts[who] = MEMORY * self.counts[who] + met
+        right = torch.stack([torch.einsum("bs,brs->r", expected[:, k], said[k]) for k in range(classes)], dim=1)
+        given = torch.einsum("bks,brs->rk", expected, is_given(labels, classes).to(taken.dtype))
+        self.agreed[:, who] = MEMORY * self.agreed[:, who] + torch.stack([right, given])
 
     def matrices(self) -> Tensor:
         """Each rater's matrix (raters, classes, classes); a class nobody met has a row that tells nothing."""
         counts = self.counts + 1e-6
         share = counts / counts.sum(dim=2, keepdim=True)
         return share * (1 - DOUBT * share.shape[2]) + DOUBT
+
+    def best_skill(self) -> float:
+        """How much the network and the rater it agrees with best tell of each other: 0 = nothing, 1 = everything.
+
+        Of the network its probabilities count, not what is taken for true: it must know, and not only guess.
+        """
+        right, given = self.agreed
+        classes = right.shape[1]
+        skill = (right / given.clamp_min(1e-6)).mean(dim=1).max()
+        return float((skill * classes - 1) / max(classes - 1, 1))
 
     def evidence(self, labels: Tensor, raters: Tensor | None = None) -> Tensor:
         """How much a pixel's labels and the classes' frequency speak for each class: (batch, classes, *spatial).
@@ -71,8 +112,7 @@ class Consensus(nn.Module):
             [torch.einsum("ri,br...->bi...", logs[:, :, j], (labels == j).to(logs.dtype)) for j in range(classes)]
         ).sum(dim=0)
         given = is_given(labels, classes).sum(dim=1, keepdim=True).clamp_min(1)
-        frequency = self.counts.sum(dim=(0, 2)) + 1
-        prior = (frequency / frequency.sum()).log().view(1, -1, *[1] * (labels.ndim - 2))
+        prior = (self.expected / self.expected.sum()).log().view(1, -1, *[1] * (labels.ndim - 2))
         return said * (min(len(self.counts), VOICES) / given).clamp_min(1) + prior
 
     def loss(self, log_truth: Tensor, labels: Tensor, raters: Tensor | None = None) -> Tensor:
@@ -80,9 +120,3 @@ class Consensus(nn.Module):
         anybody = is_given(labels, log_truth.shape[1]).any(dim=1)
         bound = (log_truth.exp() * (self.evidence(labels, raters) - log_truth)).sum(dim=1)
         return -(bound * anybody).sum() / anybody.sum().clamp_min(1)
-
-
-def likeliest(log_truth: Tensor) -> Tensor:
-    """1 for the likeliest class of every pixel, 0 for the others: (batch, classes, *spatial), without gradient."""
-    scores = log_truth.detach()
-    return torch.zeros_like(scores).scatter_(1, scores.argmax(dim=1, keepdim=True), 1.0)

@@ -5,28 +5,44 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+import torch
 from torch import Tensor, nn
 
 from annotruth.errors import InputError
 from annotruth.methods.base import Batch, Method, Parts, Shape, register
-from annotruth.methods.consensus import Consensus, likeliest
+from annotruth.methods.consensus import Consensus
 from annotruth.methods.trace_rule import TraceRule
 from annotruth.nn import GlobalAnnotators, IdentityConfusion, noisy_label_loss
 from annotruth.validation import one_of
 
 AT_THEIR_WORD = 2 / 3
 """Share of the warm-up in which labels are taken at their word, before raters are weighed."""
+TOLD_APART = 0.4
+"""It lasts until the network tells classes apart: until it and the best rater tell this much of each other."""
+LATEST = 0.6
+"""Share of the training by which raters are weighed in any case."""
 DOUBT = 1e-6
 """What is left to the classes the network does not take for the truth, so that logarithms stay finite."""
 
 
 class LearntParts(Parts):
-    """A truth model and an annotator model, with what is found out while they are trained."""
+    """A truth model and an annotator model, with what is found out while they are trained.
+
+    Attributes
+    ----------
+    weighed_from, joint_from : how much of the training was done when raters began to be weighed, and when truth and
+        errors began to be learnt together; infinity = not yet
+    """
+
+    weighed_from: Tensor
+    joint_from: Tensor
 
     def __init__(self, truth: nn.Module, annotators: nn.Module, shape: Shape) -> None:
         super().__init__(truth, annotators)
         self.consensus = Consensus(shape.raters, shape.classes)
         self.trace_rule = TraceRule()
+        self.register_buffer("weighed_from", torch.tensor(torch.inf))
+        self.register_buffer("joint_from", torch.tensor(torch.inf))
 
 
 @register
@@ -65,8 +81,9 @@ class GlobalCM(Method):
             network if network is not None else self.truth_model(shape), self.annotator_model(shape), shape
         )
 
-    def settled(self, progress: float) -> bool:
-        return progress >= self.warmup
+    def settled(self, parts: Parts, progress: float) -> bool:
+        assert isinstance(parts, LearntParts)
+        return bool(progress >= parts.joint_from)
 
     def loss(self, parts: Parts, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
         """Labels at their word, then weighed raters, then truth and errors together.
@@ -77,20 +94,34 @@ class GlobalCM(Method):
         """
         assert isinstance(parts, LearntParts)
         log_truth = parts.log_truth(batch.images)
-        if self.settled(progress):
+        if parts.training:
+            self._advance(parts, log_truth, batch, progress)
+        if self.settled(parts, progress):
             weight = parts.trace_rule.weight.item() if self.trace_weight is None else self.trace_weight
             return noisy_label_loss(log_truth, parts.rater_confusion(batch), batch.labels, weight, self.trace)
         word = IdentityConfusion(batch.labels.shape[1], log_truth.shape[1])
         at_their_word, likelihood = noisy_label_loss(log_truth, word, batch.labels)
-        if progress < self.warmup * AT_THEIR_WORD:
+        if progress < parts.weighed_from:
             return at_their_word, likelihood
-        if parts.training:
-            parts.consensus.count(log_truth, batch.labels, batch.raters)
-        taken = likeliest(log_truth).clamp_min(DOUBT).log()
+        taken = parts.consensus.taken(log_truth).clamp_min(DOUBT).log()
         of_raters, _ = noisy_label_loss(taken, parts.rater_confusion(batch), batch.labels)
         return parts.consensus.loss(log_truth, batch.labels, batch.raters) + of_raters, likelihood
 
+    def _advance(self, parts: LearntParts, log_truth: Tensor, batch: Batch, progress: float) -> None:
+        """Keep the consensus up to date, and go on to the next stage when it is time."""
+        if progress >= parts.joint_from:
+            return
+        parts.consensus.balance(log_truth)
+        parts.consensus.count(log_truth, batch.labels, batch.raters)
+        if progress < parts.weighed_from:
+            ready = self.warmup == 0 or progress >= LATEST or parts.consensus.best_skill() >= TOLD_APART
+            if progress >= self.warmup * AT_THEIR_WORD and ready:
+                parts.weighed_from.fill_(progress)
+        if progress >= parts.weighed_from + self.warmup * (1 - AT_THEIR_WORD):
+            parts.joint_from.fill_(progress)
+
     def after_epoch(self, parts: Parts, likelihood: float, progress: float) -> None:
         assert isinstance(parts, LearntParts)
-        if self.settled(progress):
-            parts.trace_rule.after_epoch(likelihood, (progress - self.warmup) / (1 - self.warmup))
+        if self.settled(parts, progress):
+            begun = float(parts.joint_from)
+            parts.trace_rule.after_epoch(likelihood, (progress - begun) / (1 - begun))

@@ -71,12 +71,12 @@ def run_training(
     with tempfile.TemporaryDirectory(prefix="annotruth-") as scratch:
         best = ModelCheckpoint(
             dirpath=(folder or Path(scratch)) / "checkpoints", filename="best", save_last=folder is not None,
-            monitor="val_loss" if validation is not None else None, enable_version_counter=False,
+            monitor="judged" if validation is not None else None, enable_version_counter=False,
         )  # fmt: skip
         history = History(None if folder is None else folder / "logs" / "metrics.csv")
         callbacks: list[L.Callback] = [history, best, _Settings(settings)]
         if validation is not None:
-            callbacks.append(_Stopping("val_loss", patience=schedule.patience, check_finite=False))
+            callbacks.append(_Stopping("judged", patience=schedule.patience, check_finite=False))
         if schedule.progress:
             callbacks.append(RichProgressBar(leave=False))
         together = shared_batch_norm(module) if schedule.processes.count > 1 else nullcontext()
@@ -137,7 +137,7 @@ class _Stopping(EarlyStopping):
     """Stops early, but not before the method's loss has taken its final form."""
 
     def on_train_epoch_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        if isinstance(pl_module, Training) and pl_module.method.settled(pl_module.progress):
+        if isinstance(pl_module, Training) and pl_module.method.settled(pl_module.parts, pl_module.progress):
             super().on_train_epoch_end(trainer, pl_module)
 
 

@@ -18,6 +18,9 @@ from annotruth.training.data import Items, loader
 from annotruth.training.optimiser import RowAdamW
 from annotruth.validation import MISSING_LABEL, MISSING_PIXEL
 
+NOT_YET = 1e6
+"""Added to a likelihood by which no weights are to be chosen."""
+
 
 class Training(L.LightningModule):
     """Trains a method's parts on batches of images, labels and item positions."""
@@ -69,7 +72,13 @@ class Training(L.LightningModule):
 
     def validation_step(self, batch: Batch, batch_index: int) -> None:
         _, likelihood = self.method.loss(self.parts, batch, self.progress)
-        self.log("val_loss", likelihood, prog_bar=True, batch_size=_given(batch.labels), sync_dist=True)
+        self._log_held_out(likelihood, _given(batch.labels))
+
+    def _log_held_out(self, likelihood: Tensor, given: int) -> None:
+        self.log("val_loss", likelihood, prog_bar=True, batch_size=given, sync_dist=True)
+        # While the loss has not taken its final form, the likelihood measures something else: any later one is better.
+        early = 0.0 if self.method.settled(self.parts, self.progress) else NOT_YET
+        self.log("judged", likelihood + early, batch_size=given, sync_dist=True)
 
     def _batches(self) -> Iterator[Batch]:
         """All training items, in order."""
