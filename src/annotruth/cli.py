@@ -186,7 +186,7 @@ def train(
     patch_size: Annotated[
         Optional[str], typer.Option(help="Train on random patches, as 64,64,32; by default where cases are large.")
     ] = None,
-    augment: Annotated[bool, typer.Option("--augment", help="Mirror images and masks at random.")] = False,
+    augment: Annotated[bool, typer.Option("--augment", help="Mirror, turn, scale and shift cases at random.")] = False,
     option: Annotated[Optional[list[str]], typer.Option(help="An option of the method, as trace_weight=0.1.")] = None,
     accelerator: Annotated[str, typer.Option(help="auto, cpu, gpu …")] = "auto",
     devices: Annotated[int, typer.Option(min=1, help="Devices that share each batch, a process each.")] = 1,

@@ -37,37 +37,30 @@ class Said(torch.nn.Module):
 @settings(max_examples=30, deadline=None)
 @given(
     shape=st.lists(st.integers(1, 9), min_size=2, max_size=3),
-    patch=st.none() | st.lists(st.integers(1, 9), min_size=3, max_size=3),
+    patch=st.lists(st.integers(1, 9), min_size=3, max_size=3),
     seed=st.integers(0, 3),
     epoch=st.integers(0, 3),
 )
-def test_image_and_masks_move_together(shape, patch, seed, epoch):
-    patch = None if patch is None else patch[: len(shape)]
+def test_image_and_masks_are_cut_together(shape, patch, seed, epoch):
+    patch = patch[: len(shape)]
     annotations = own_mask_as_image(tuple(shape))
-    cases = Cases(annotations, make_method("mean"), AS_IT_IS, patch, augment=True, seed=seed)
+    cases = Cases(annotations, make_method("mean"), AS_IT_IS, patch, seed=seed)
     cases.epoch = epoch
     images, labels, *_ = cases.__getitems__([0, 1, 2])
-    size = shape if patch is None else [min(n, p) for n, p in zip(shape, patch)]
+    size = [min(n, p) for n, p in zip(shape, patch)]
     assert list(images.shape) == [3, 1, *size]
     assert torch.equal(images.expand(-1, 2, *size), labels.float())
-    for image, original in zip(images, annotations.images):
-        if patch is None:  # mirroring only changes places
-            assert sorted(image.flatten().tolist()) == sorted(original.flatten().tolist())
 
 
-def test_every_patch_and_every_mirror_image_occurs():
+def test_every_patch_occurs():
     annotations = own_mask_as_image((4, 4), items=1)
-    cases = Cases(annotations, make_method("mean"), AS_IT_IS, patch=(3, 3), augment=True)
+    cases = Cases(annotations, make_method("mean"), AS_IT_IS, patch=(3, 3))
     seen = set()
-    for epoch in range(200):
+    for epoch in range(60):
         cases.epoch = epoch
         seen.add(tuple(cases.__getitems__([0])[0].flatten().tolist()))
     whole = annotations.item_image(0)[0]
-    corners = [whole[i : i + 3, j : j + 3] for i in (0, 1) for j in (0, 1)]
-    wanted = {
-        tuple(np.flip(patch, axes).flatten().tolist()) for patch in corners for axes in ((), (0,), (1,), (0, 1))
-    }  # fmt: skip
-    assert seen == wanted
+    assert seen == {tuple(whole[i : i + 3, j : j + 3].flatten().tolist()) for i in (0, 1) for j in (0, 1)}
 
 
 def test_an_items_look_depends_on_seed_epoch_and_item_alone():

@@ -15,6 +15,7 @@ from torch.utils.data import BatchSampler, DataLoader, Dataset, Sampler
 from annotruth.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.methods import Batch, Method
+from annotruth.training.augment import augment
 from annotruth.validation import MISSING_PIXEL
 
 MEMORY = 2 * 2**30
@@ -131,10 +132,7 @@ class Cases(Items):
             corner = [int(rng.integers(0, max(n - p, 0) + 1)) for n, p in zip(image.shape[1:], self.patch)]
             window = (slice(None), *[slice(c, c + p) for c, p in zip(corner, self.patch)])
             image, labels = image[window], labels[window]
-        if self.augment:
-            axes = [axis for axis in range(1, image.ndim) if rng.random() < 0.5]
-            image, labels = image.flip(axes), labels.flip(axes)
-        return image, labels
+        return augment(image, labels, rng) if self.augment else (image, labels)
 
 
 class EpochSampler(Sampler[int]):

@@ -42,7 +42,7 @@ class Segmenter(Estimator):
     patience : epochs without a better likelihood of held-out *noisy* labels after which training stops
     validation : share of the items held out for that; 0 = none, train to the last epoch
     patch_size : train on random patches of this size, one number per axis; None = whole images, patches if large
-    augment : mirror images and masks at random
+    augment : mirror, turn, scale and shift images and masks together at random, and change contrast and brightness
     seed : the same seed gives the same model, bit for bit, on a CPU
     accelerator : "auto", "cpu", "gpu" …, as Lightning names them
     devices : how many of them train together, a process each, on each of the ``nodes`` (machines); the items of a

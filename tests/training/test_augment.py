@@ -1,0 +1,103 @@
+"""Augmented items: image and masks move together, and nothing is said that nobody said."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from annotruth import Annotations
+from annotruth.methods import make_method
+from annotruth.training import augment as module
+from annotruth.training.augment import augment
+from annotruth.training.data import Cases, Standard
+
+shapes = st.lists(st.integers(1, 12), min_size=2, max_size=3).map(tuple)
+
+
+def coordinates(shape: tuple[int, ...]) -> tuple[torch.Tensor, torch.Tensor]:
+    """An item that says where each of its pixels comes from: image and labels (axes, *shape) are their coordinates."""
+    where = np.stack(np.meshgrid(*[np.arange(length) for length in shape], indexing="ij"))
+    return torch.from_numpy(where.astype(np.float32)), torch.from_numpy(where.astype(np.uint8))
+
+
+@pytest.fixture
+def same_intensities(monkeypatch):
+    monkeypatch.setattr(module, "CONTRAST", 1.0)
+    monkeypatch.setattr(module, "BRIGHTNESS", 0.0)
+
+
+@pytest.mark.usefixtures("same_intensities")
+@pytest.mark.parametrize("shape", [(9, 14), (6, 11, 8), (20, 20, 2)])
+def test_image_and_masks_move_together(shape):
+    """Interpolating coordinates gives where a pixel comes from, so the nearest pixel's label is known."""
+    moved = 0
+    for seed in range(40):
+        image, labels = augment(*coordinates(shape), np.random.default_rng(seed))
+        seen = (labels != 255).all(dim=0)
+        assert ((labels != 255).any(dim=0) == seen).all()  # all axes of a pixel come from inside, or none
+        inner = torch.stack([(axis > 0.01) & (axis < n - 1.01) for axis, n in zip(image, shape)]).all(dim=0)
+        assert ((image - labels).abs() <= 0.5 + 1e-4)[:, seen & inner].all()
+        assert seen[inner].all()
+        assert 0.6 < seen.float().mean() <= 1
+        moved += not torch.equal(image, image.round())
+    assert 10 < moved < 30  # about half of the items
+
+
+@settings(max_examples=30, deadline=None)
+@given(shape=shapes, seed=st.integers(0, 1000), channels=st.integers(1, 3))
+def test_no_label_appears_and_missing_stays_missing(shape, seed, channels):
+    rng = np.random.default_rng(seed)
+    image = torch.from_numpy(rng.normal(size=(channels, *shape)).astype(np.float32))
+    labels = torch.from_numpy(rng.choice([0, 3, 254, 255], (4, *shape)).astype(np.uint8))
+    labels[1] = 255
+    labels[3] = 0
+    other, moved = augment(image, labels, rng)
+    assert other.dtype == torch.float32
+    assert moved.dtype == torch.uint8
+    assert other.shape == image.shape
+    assert moved.shape == labels.shape
+    assert other.isfinite().all()
+    assert set(moved.unique().tolist()) <= {0, 3, 254, 255}
+    assert (moved[1] == 255).all()
+    assert set(moved[3].unique().tolist()) <= {0, 255}
+    assert (moved[2][moved[3] == 255] == 255).all()  # what comes from outside is nobody's
+
+
+def test_every_mirror_image_occurs(monkeypatch):
+    monkeypatch.setattr(module, "MOVED", 0.0)
+    image, labels = coordinates((3, 4))
+    seen = set()
+    for seed in range(60):
+        other, moved = augment(image, labels, np.random.default_rng(seed))
+        seen.add(tuple(moved.flatten().tolist()))
+        assert torch.corrcoef(torch.stack([other[0].flatten(), moved[0].flatten().float()]))[0, 1] > 0.9999
+    assert seen == {tuple(labels.flip(axes).flatten().tolist()) for axes in ([], [1], [2], [1, 2])}
+
+
+def test_no_larger_than_said():
+    """The matrix, brought back to pixels, turns and scales by no more than the constants at the top say."""
+    for seed in range(50):
+        sides = np.array([30.0, 20.0])  # last axis first
+        affine = module._affine((20, 30), np.random.default_rng(seed)).double().numpy()
+        matrix = affine[:, :2] * sides[:, None] / sides
+        scale = np.sqrt(np.linalg.det(matrix))
+        np.testing.assert_allclose(matrix @ matrix.T, np.eye(2) * scale**2, atol=1e-6)  # no shear
+        assert 1 / module.SCALE <= scale <= module.SCALE
+        assert abs(np.arcsin(matrix[1, 0] / scale)) <= module.ANGLE
+        assert (np.abs(affine[:, 2]) / 2 <= module.SHIFT).all()
+
+
+def test_training_sees_each_item_anew_and_the_same_way_again():
+    masks = np.random.default_rng(0).integers(0, 3, (4, 2, 16, 16)).astype(np.uint8)
+    annotations = Annotations.from_masks(masks, images=masks[:, :1].astype(np.float32), classes=3)
+    cases, again = (
+        Cases(annotations, make_method("mean"), Standard([0.0], [1.0]), augment=True, seed=5) for _ in range(2)
+    )
+    first = cases.__getitems__([0, 1, 2, 3])
+    for one, other in zip(first[:2], again.__getitems__([3, 2, 1, 0])[:2]):
+        assert torch.equal(one, other.flip(0))
+    cases.epoch = 1
+    assert not torch.equal(first.images, cases.__getitems__([0, 1, 2, 3]).images)
