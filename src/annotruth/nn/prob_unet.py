@@ -101,7 +101,7 @@ class ProbabilisticUNet(nn.Module):
 
         For every drawing given, a point is drawn from its posterior; the loss is the negative log-likelihood of the
         drawing made from that point, plus ``beta`` times the divergence of the posterior from the prior. With a beta
-        of 1 this is the bound: no less than the negative log-likelihood of the labels, at best.
+        of 1 this is the bound: on average never below the negative log-likelihood of the drawings.
 
         Parameters
         ----------
