@@ -1,7 +1,21 @@
 """Every method by its name, each a short file naming its parts. Importing this folder makes them known."""
 
-from annotruth.methods import baselines, fused, global_cm, oracle_cm, pixel_cm, prob_unet, separate
-from annotruth.methods.base import METHODS, Batch, Method, Parts, Shape, Task, make_method
+from annotruth.methods import (
+    baselines,
+    counted_cm,
+    crowd_layer,
+    doctor_net,
+    em,
+    fused,
+    fused_labels,
+    global_cm,
+    max_mig,
+    oracle_cm,
+    pixel_cm,
+    prob_unet,
+    separate,
+)
+from annotruth.methods.base import METHODS, Batch, Method, Parts, Shape, Task, make_method, methods_for
 
 __all__ = [
     "METHODS",
@@ -11,9 +25,16 @@ __all__ = [
     "Shape",
     "Task",
     "baselines",
+    "counted_cm",
+    "crowd_layer",
+    "doctor_net",
+    "em",
     "fused",
+    "fused_labels",
     "global_cm",
     "make_method",
+    "max_mig",
+    "methods_for",
     "oracle_cm",
     "pixel_cm",
     "prob_unet",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -165,14 +166,15 @@ class Method:
     def drawings(self, parts: Parts, images: Tensor, n: int, generator: torch.Generator, shape: Shape) -> Tensor:
         """What n people might draw: probabilities (n, batch, classes, *spatial), whose likeliest labels are a drawing.
 
-        Each is one of the raters whose errors the method knows, all equally likely; where it knows none, everybody
-        draws the estimated truth. What is left to chance is the same for the whole batch, so that windows of one image
+        Each is one of the raters whose errors the method knows, in rounds of all of them in random order; where it
+        knows none, everybody draws the estimated truth. What is left to chance is the same for the whole batch, so that windows of one image
         fit together.
         """
         log_truth = parts.log_truth(images)
         if not self.learns_annotators:
             return log_truth.exp().expand(n, *log_truth.shape)
-        who = torch.randint(shape.raters, (n,), generator=generator).to(images.device)
+        rounds = [torch.randperm(shape.raters, generator=generator) for _ in range(-(-n // shape.raters))]
+        who = torch.cat(rounds)[:n].to(images.device)
         confusion = self.confusion(parts, images)
         size = (len(images), shape.raters, *images.shape[2:])
         # One label after the other: no matrix per pixel is formed, however many classes there are.
@@ -182,12 +184,25 @@ class Method:
 
 
 METHODS: dict[str, type[Method]] = {}
+_FORMS: dict[tuple[str, Task], type[Method]] = {}
 
 
 def register(method: type[Method]) -> type[Method]:
-    """Make a method known by its name."""
-    METHODS[method.name] = method
+    """Make a method known by its name. It may have two forms of that name, each serving its own task."""
+    METHODS.setdefault(method.name, method)
+    _FORMS.update({(method.name, task): method for task in method.tasks})
     return method
+
+
+def methods_for(task: Task) -> list[str]:
+    """Names of the methods that serve a task.
+
+    Examples
+    --------
+    >>> "pixel-cm" in methods_for("masks"), "pixel-cm" in methods_for("labels")
+    (True, False)
+    """
+    return sorted(name for name, served in _FORMS if served == task)
 
 
 def make_method(name: str, options: dict[str, Any] | None = None, task: Task | None = None) -> Method:
@@ -199,11 +214,11 @@ def make_method(name: str, options: dict[str, Any] | None = None, task: Task | N
     0.1
     """
     one_of(name, sorted(METHODS), "method")
-    if task is not None and task not in METHODS[name].tasks:
-        fitting = sorted(other for other in METHODS if task in METHODS[other].tasks)
-        kind = "masks" if task == "masks" else "label tables"
-        raise InputError(f"The method {name} does not learn from {kind}. Those that do: {', '.join(fitting)}.")
-    known = {field.name: field for field in fields(METHODS[name])}
+    method = METHODS[name] if task is None else _FORMS.get((name, task))
+    if method is None:
+        kind, fitting = "masks" if task == "masks" else "label tables", ", ".join(methods_for(task or "masks"))
+        raise InputError(f"The method {name} does not learn from {kind}. Those that do: {fitting}.")
+    known = {field.name: field for field in fields(method)}
     options = options or {}
     for option in options:
         if option not in known:
@@ -211,7 +226,7 @@ def make_method(name: str, options: dict[str, Any] | None = None, task: Task | N
             raise InputError(f"The method {name} has no option {option!r}. Its options: {listed}.")
         if options[option] is not None or known[option].default is not None:
             _check_kind(name, option, str(known[option].type), options[option])
-    return METHODS[name](**options)
+    return method(**options)
 
 
 def _check_kind(name: str, option: str, declared: str, value: Any) -> None:
@@ -238,12 +253,18 @@ def answers_of_one(labels: np.ndarray) -> Answers:
     return sort_answers(item, np.zeros_like(item), np.asarray(labels)[item])
 
 
-def fused_answers(estimator: FusionEstimator, annotations: Annotations) -> Answers:
-    """What an estimator makes of a label table: one answer for every item that anybody answered."""
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Fuse without warnings: doubts are no news here, where the model states them for what it learns itself."""
     with warnings.catch_warnings():
-        # Doubts about the fusion are no news here: the model states them for what it learns.
         warnings.simplefilter("ignore", AnnotruthWarning)
         warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
+def fused_answers(estimator: FusionEstimator, annotations: Annotations) -> Answers:
+    """What an estimator makes of a label table: one answer for every item that anybody answered."""
+    with quietly():
         fused = estimator.fit(annotations)
     answered = np.bincount(annotations.answers.item, minlength=len(annotations)) > 0
     return answers_of_one(np.where(answered, fused.predict(), MISSING_LABEL))

@@ -75,7 +75,7 @@ class _Residual(nn.Module):
 
 
 def mlp(features: int, classes: int, width: int = 128, dropout: float = 0.5) -> nn.Module:
-    """One hidden layer with dropout, for feature vectors.
+    """One hidden layer with dropout, for feature vectors. Of many features some are dropped, too; of few, each counts.
 
     Examples
     --------
@@ -83,7 +83,9 @@ def mlp(features: int, classes: int, width: int = 128, dropout: float = 0.5) -> 
     >>> mlp(features=512, classes=8)(torch.zeros(2, 512)).shape
     torch.Size([2, 8])
     """
-    return nn.Sequential(nn.Linear(features, width), nn.ReLU(), nn.Dropout(dropout), nn.Linear(width, classes))
+    first = [nn.Dropout(dropout)] if features >= width else []
+    hidden = nn.Sequential(*first, nn.Linear(features, width), nn.ReLU(), nn.Dropout(dropout))
+    return hidden.append(nn.Linear(width, classes))
 
 
 def linear(features: int, classes: int) -> nn.Module:

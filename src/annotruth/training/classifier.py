@@ -82,7 +82,7 @@ class Classifier(ClassifierMixin, Estimator):
         network: str | nn.Module | None = None,
         max_epochs: int = 30,
         batch_size: int | None = None,
-        learning_rate: float = 0.003,
+        learning_rate: float = 0.001,
         patience: int = 10,
         validation: float = 0.1,
         seed: int = 0,
@@ -219,10 +219,10 @@ class Classifier(ClassifierMixin, Estimator):
         if n_raters * n_classes**2 <= MOST_KEPT:
             confusion = self._matrices(torch.arange(n_raters))
             return confusion, np.diagonal(confusion, axis1=1, axis2=2).mean(axis=1)
-        return None, np.array([np.diagonal(self._matrix_of(rater)).mean() for rater in range(n_raters)])
+        return None, np.array([np.diagonal(self._matrices(torch.tensor([r]))[0]).mean() for r in range(n_raters)])
 
     def _matrix_of(self, rater: int) -> np.ndarray:
-        if self._raters.confusion is None and make_method(self.method, self.options).learns_annotators:
+        if self._raters.confusion is None and make_method(self.method, self.options, self.task).learns_annotators:
             return self._matrices(torch.tensor([rater]))[0]
         return super()._matrix_of(rater)
 

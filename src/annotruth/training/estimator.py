@@ -204,7 +204,7 @@ class Estimator(BaseEstimator):
     def settings_(self) -> dict[str, Any]:
         """Everything that determined this model, as plain values."""
         own = {name: value for name, value in self.get_params().items() if name not in ("network", *self.options)}
-        method = make_method(self.method, self.options)
+        method = make_method(self.method, self.options, self.task)
         own |= {"batch_size": self._schedule.batch_size, **self._used_settings(), "options": vars(method)}
         return json.loads(json.dumps(own, default=plain))
 
@@ -242,7 +242,7 @@ class Estimator(BaseEstimator):
         model.warnings_ = facts["warnings"]
         model._take_facts(facts)
         with torch.random.fork_rng():
-            parts = make_method(model.method, model.options).build(model._shape, model._own_network())
+            parts = make_method(model.method, model.options, cls.task).build(model._shape, model._own_network())
         raters = {n.removeprefix(_RATERS): state.pop(n).numpy() for n in list(state) if n.startswith(_RATERS)}
         model._parts = _filled(parts, state, path)
         model._set_annotators(RaterFacts(**raters))

@@ -1,0 +1,124 @@
+"""Global matrices on label tables: counted between the epochs, where masks are too many to go through once more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from annotruth.errors import InputError
+from annotruth.fusion.em import confusion_from_counts
+from annotruth.methods.base import Batch, Method, Parts, Shape, register
+from annotruth.methods.em_steps import add_counts, label_posterior
+from annotruth.nn import IdentityConfusion, KnownAnnotators, noisy_label_loss
+
+FAITHFUL = 1.0
+"""Right answers of each class that a rater is taken to have given before: who answers little is taken at their word."""
+UNSEEN = 0.01
+"""And so many of every wrong kind, so that none is impossible."""
+
+
+class CountedParts(Parts):
+    """A network, and matrices counted against what it makes of the items."""
+
+    annotators: KnownAnnotators
+    counted: Tensor
+
+    def __init__(self, truth: nn.Module, annotators: nn.Module) -> None:
+        super().__init__(truth, annotators)
+        self.register_buffer("counted", torch.tensor(False))
+
+
+@register
+@dataclass(frozen=True)
+class CountedCM(Method):
+    """Each rater errs in one way.
+
+    The network first learns from labels taken at their word, so that it calls most items what they are most often
+    called, which is right where the raters' errors cancel. Matrices are then counted against its answers, and from then
+    on before every epoch against the posterior of the truth: network and all labels of an item together. They are the
+    best there are for this posterior, so there is no learning rate to find for them, and thousands of raters cost
+    nothing between two counts. The network learns by the likelihood of each label given the matrices.
+
+    Options
+    -------
+    trace_weight : how strongly raters are made out to be as unreliable as the labels allow, per label and diagonal
+        entry; with ten classes and one label an item, 0.1 is what the paper calls 0.01
+    warmup : share of the training in which labels are taken at their word
+    """
+
+    name = "global-cm"
+    paper = "Tanno et al. 2019"
+    summary = "one confusion matrix per rater, learnt with the network"
+    tasks = ("labels",)
+    learns_annotators = True
+
+    trace_weight: float = 0.1
+    warmup: float = 0.15
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.trace_weight < 1:
+            raise InputError(f"trace_weight must lie between 0 and 1, not {self.trace_weight}.")
+        if not 0 <= self.warmup < 1:
+            raise InputError(f"warmup is a share of the training, 0 ≤ warmup < 1, not {self.warmup}.")
+
+    def annotator_model(self, shape: Shape) -> nn.Module:
+        return KnownAnnotators(shape.raters, shape.classes)
+
+    def build(self, shape: Shape, network: nn.Module | None = None) -> Parts:
+        plain = super().build(shape, network)
+        return CountedParts(plain.truth, plain.annotators)
+
+    def settled(self, parts: Parts, progress: float) -> bool:
+        assert isinstance(parts, CountedParts)
+        return bool(parts.counted)
+
+    def begin_epoch(self, parts: Parts, batches: Iterable[Batch], progress: float) -> None:
+        if progress > 0 and progress >= self.warmup:
+            self.finish(parts, batches)
+
+    def finish(self, parts: Parts, batches: Iterable[Batch]) -> None:
+        assert isinstance(parts, CountedParts)
+        matrices = parts.annotators.matrices
+        counts = np.zeros(matrices.shape)
+        for batch in batches:
+            log_truth = parts.log_truth(batch.images)
+            if parts.counted:
+                truth = label_posterior(log_truth, batch.labels, matrices[batch.raters])
+            else:
+                truth = torch.zeros_like(log_truth).scatter_(1, log_truth.argmax(dim=1, keepdim=True), 1.0)
+            add_counts(counts, batch, truth)
+        before = FAITHFUL * np.eye(matrices.shape[1]) + UNSEEN
+        matrices.copy_(torch.from_numpy(with_least_trace(confusion_from_counts(counts, before), self.trace_weight)))
+        parts.counted.fill_(True)
+
+    def loss(self, parts: Parts, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
+        assert isinstance(parts, CountedParts)
+        log_truth = parts.log_truth(batch.images)
+        if parts.counted:
+            return noisy_label_loss(log_truth, parts.rater_confusion(batch), batch.labels)
+        return noisy_label_loss(log_truth, IdentityConfusion(batch.labels.shape[1], log_truth.shape[1]), batch.labels)
+
+
+def with_least_trace(shares: np.ndarray, weight: float) -> np.ndarray:
+    """The matrices that explain labels best, less ``weight`` times their trace.
+
+    Of a row f of shares, the row a that maximises Σ_j f_j · log a_j − weight · a_i, for the diagonal entry i, is
+    f_j / μ off the diagonal and f_i / (μ + weight) on it, where μ makes it sum to 1.
+
+    Parameters
+    ----------
+    shares : (..., classes, classes) shares of the observed classes, [true, observed], rows that sum to 1
+
+    Examples
+    --------
+    >>> with_least_trace(np.array([[0.8, 0.2], [0.4, 0.6]]), weight=0.1).round(3)
+    array([[0.783, 0.217],
+           [0.424, 0.576]])
+    """
+    right = np.diagonal(shares, axis1=-2, axis2=-1)[..., None]
+    scale = (1 - weight + np.sqrt((1 - weight) ** 2 + 4 * weight * (1 - right))) / 2
+    return shares / (scale + weight * np.eye(shares.shape[-1]))
