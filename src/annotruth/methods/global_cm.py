@@ -61,6 +61,7 @@ class GlobalCM(Method):
     name = "global-cm"
     paper = "Tanno et al. 2019; Zhang et al. 2020, rebuttal"
     summary = "one confusion matrix per rater, learnt with the network"
+    tasks = ("masks",)
     learns_annotators = True
     annotator_rate = 3.0  # a matrix has few parameters and must keep pace with the network
 
