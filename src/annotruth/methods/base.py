@@ -167,14 +167,13 @@ class Method:
         """What n people might draw: probabilities (n, batch, classes, *spatial), whose likeliest labels are a drawing.
 
         Each is one of the raters whose errors the method knows, in rounds of all of them in random order; where it
-        knows none, everybody draws the estimated truth. What is left to chance is the same for the whole batch, so that windows of one image
-        fit together.
+        knows none, everybody draws the estimated truth. What is left to chance is the same for the whole batch, so that
+        windows of one image fit together.
         """
         log_truth = parts.log_truth(images)
         if not self.learns_annotators:
             return log_truth.exp().expand(n, *log_truth.shape)
-        rounds = [torch.randperm(shape.raters, generator=generator) for _ in range(-(-n // shape.raters))]
-        who = torch.cat(rounds)[:n].to(images.device)
+        who = in_rounds(shape.raters, n, generator).to(images.device)
         confusion = self.confusion(parts, images)
         size = (len(images), shape.raters, *images.shape[2:])
         # One label after the other: no matrix per pixel is formed, however many classes there are.
@@ -234,6 +233,11 @@ def _check_kind(name: str, option: str, declared: str, value: Any) -> None:
     kind, word = kinds.get(declared.removesuffix(" | None"), (object, ""))
     if not isinstance(value, kind) or (isinstance(value, bool) and word):
         raise InputError(f"The option {option} of {name} must be {word}, not {value!r}.")
+
+
+def in_rounds(raters: int, n: int, generator: torch.Generator) -> Tensor:
+    """Who makes each of n drawings: (n,). Everybody once in each round, in random order."""
+    return torch.cat([torch.randperm(raters, generator=generator) for _ in range(-(-n // raters))])[:n]
 
 
 def as_tensor(masks: np.ndarray) -> Tensor:

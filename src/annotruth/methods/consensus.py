@@ -13,6 +13,8 @@ VOICES = 5
 """Where few of many raters label an item, their labels weigh as much as those of this many raters at most."""
 DOUBT = 0.02
 """Chance of any label of any rater besides what was counted, so that nobody's word is taken as certain."""
+ENOUGH = 3
+"""Where so many people labelled a pixel, their labels say what is taken for true there; elsewhere the network does."""
 STEP = 0.5
 """How far one batch moves what is taken for true towards the expected size of each class."""
 
@@ -20,8 +22,8 @@ STEP = 0.5
 class Consensus(nn.Module):
     """Dawid and Skene's model with the network in place of a table of posteriors.
 
-    Each rater has one matrix, counted against what the network takes for true. The network learns the truth that
-    explains all labels of a pixel *together*: the loss is the negative evidence lower bound
+    Each rater has one matrix. The network learns the truth that explains all labels of a pixel *together*: the loss is
+    the negative evidence lower bound
 
         Σ_k q_k · (log q_k − log prior_k − Σ_r log A_r[k, label_r])
 
@@ -29,9 +31,10 @@ class Consensus(nn.Module):
     against each other as well as raters who do. Somebody who says the same everywhere has no say; somebody who is
     nearly always right overrules several who often are not.
 
-    A young network gives a rare class less than one half everywhere, and a pixel that one rater in two calls background
-    stands at one half for long. So what is taken for true is not simply the likeliest class: classes are favoured such
-    that each gets as many pixels as the network expects of it, the sum of its probabilities.
+    The matrices are counted against the vote where at least three people labelled a pixel. Elsewhere a rater would be
+    judged by little more than their own labels, and the network decides alone. A young network gives a rare class less
+    than one half everywhere; so classes are favoured such that each gets as many pixels as the network expects of it,
+    the sum of its probabilities.
 
     Examples
     --------
@@ -52,7 +55,7 @@ class Consensus(nn.Module):
 
     def __init__(self, raters: int, classes: int) -> None:
         super().__init__()
-        self.register_buffer("counts", torch.zeros(raters, classes, classes))
+        self.register_buffer("counts", torch.eye(classes).repeat(raters, 1, 1))
         self.register_buffer("expected", torch.ones(classes))
         self.register_buffer("favour", torch.zeros(classes))
         self.register_buffer("agreed", torch.zeros(2, raters, classes))
@@ -61,21 +64,41 @@ class Consensus(nn.Module):
     def balance(self, log_truth: Tensor) -> None:
         """Look at how large each class is expected to be in a batch, and how large it is taken for."""
         pixels = (0, *range(2, log_truth.ndim))
-        expected, taken = log_truth.exp().sum(dim=pixels), self.taken(log_truth).sum(dim=pixels)
+        expected, taken = log_truth.exp().sum(dim=pixels), _likeliest(self._favoured(log_truth)).sum(dim=pixels)
         self.expected.mul_(MEMORY).add_(expected)
         self.favour.add_(STEP * ((expected + 1) / (taken + 1)).log().clamp(-1, 1))
         self.favour.sub_(self.favour.mean())
 
-    def taken(self, log_truth: Tensor) -> Tensor:
+    @torch.no_grad()
+    def taken(self, log_truth: Tensor, labels: Tensor, raters: Tensor | None = None) -> Tensor:
         """1 for the class that is taken for true at every pixel, 0 for the others: (batch, classes, *spatial)."""
-        scores = log_truth.detach() + self.favour.view(1, -1, *[1] * (log_truth.ndim - 2))
-        return torch.zeros_like(scores).scatter_(1, scores.argmax(dim=1, keepdim=True), 1.0)
+        enough = is_given(labels, log_truth.shape[1]).sum(dim=1, keepdim=True) >= ENOUGH
+        together = log_truth + self._said(labels, raters)
+        return _likeliest(torch.where(enough, together, self._favoured(log_truth)))
+
+    def _favoured(self, log_truth: Tensor) -> Tensor:
+        return log_truth + self.favour.view(1, -1, *[1] * (log_truth.ndim - 2))
+
+    def _said(self, labels: Tensor, raters: Tensor | None) -> Tensor:
+        """How much a pixel's labels speak for each class: (batch, classes, *spatial), a logarithm up to a constant."""
+        logs = self.matrices().log()
+        logs = logs if raters is None else logs[raters]
+        said = [
+            torch.einsum("ri,br...->bi...", logs[:, :, j], (labels == j).to(logs.dtype)) for j in range(logs.shape[1])
+        ]
+        return torch.stack(said).sum(dim=0)
 
     @torch.no_grad()
     def count(self, log_truth: Tensor, labels: Tensor, raters: Tensor | None = None) -> None:
-        """Count labels (batch, raters, *spatial) against what is taken for true of (batch, classes, *spatial)."""
+        """Count labels (batch, raters, *spatial) against the vote, or the network's (batch, classes, *spatial)."""
         classes, who = log_truth.shape[1], slice(None) if raters is None else raters
-        taken, expected = self.taken(log_truth).flatten(2), log_truth.exp().flatten(2)
+        expected = log_truth.exp()
+        # Against the vote and not against what is taken for true, which follows these very counts: raters who draw too
+        # much would lend each other weight until they are right. The network only breaks ties.
+        votes = torch.stack([(labels == number).sum(dim=1) for number in range(classes)], dim=1)
+        enough = votes.sum(dim=1, keepdim=True) >= ENOUGH
+        taken = _likeliest(torch.where(enough, votes + expected, self._favoured(log_truth))).flatten(2)
+        expected = expected.flatten(2)
         labels = labels.flatten(2)
         said = [(labels == number).to(taken.dtype) for number in range(classes)]
         met = torch.stack([torch.einsum("bis,brs->ri", taken, each) for each in said], dim=2)
@@ -105,18 +128,17 @@ class Consensus(nn.Module):
 
         A logarithm, up to a constant.
         """
-        logs = self.matrices().log()
-        logs = logs if raters is None else logs[raters]
-        classes = logs.shape[1]
-        said = torch.stack(
-            [torch.einsum("ri,br...->bi...", logs[:, :, j], (labels == j).to(logs.dtype)) for j in range(classes)]
-        ).sum(dim=0)
-        given = is_given(labels, classes).sum(dim=1, keepdim=True).clamp_min(1)
+        given = is_given(labels, self.counts.shape[1]).sum(dim=1, keepdim=True).clamp_min(1)
         prior = (self.expected / self.expected.sum()).log().view(1, -1, *[1] * (labels.ndim - 2))
-        return said * (min(len(self.counts), VOICES) / given).clamp_min(1) + prior
+        return self._said(labels, raters) * (min(len(self.counts), VOICES) / given).clamp_min(1) + prior
 
     def loss(self, log_truth: Tensor, labels: Tensor, raters: Tensor | None = None) -> Tensor:
         """The negative evidence lower bound, averaged over the pixels that anybody labelled."""
         anybody = is_given(labels, log_truth.shape[1]).any(dim=1)
         bound = (log_truth.exp() * (self.evidence(labels, raters) - log_truth)).sum(dim=1)
         return -(bound * anybody).sum() / anybody.sum().clamp_min(1)
+
+
+def _likeliest(scores: Tensor) -> Tensor:
+    """1 for the class with the largest score, 0 for the others."""
+    return torch.zeros_like(scores).scatter_(1, scores.argmax(dim=1, keepdim=True), 1.0)

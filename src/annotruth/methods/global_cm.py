@@ -15,7 +15,7 @@ from annotruth.methods.trace_rule import TraceRule
 from annotruth.nn import GlobalAnnotators, IdentityConfusion, noisy_label_loss
 from annotruth.validation import one_of
 
-AT_THEIR_WORD = 2 / 3
+AT_THEIR_WORD = 0.5
 """Share of the warm-up in which labels are taken at their word, before raters are weighed."""
 TOLD_APART = 0.4
 """It lasts until the network tells classes apart: until it and the best rater tell this much of each other."""
@@ -67,7 +67,7 @@ class GlobalCM(Method):
 
     trace_weight: float | None = None
     trace: Literal["posterior", "plain"] = "posterior"
-    warmup: float = 0.3
+    warmup: float = 0.4
 
     def __post_init__(self) -> None:
         one_of(self.trace, ("posterior", "plain"), "trace")
@@ -104,7 +104,7 @@ class GlobalCM(Method):
         at_their_word, likelihood = noisy_label_loss(log_truth, word, batch.labels)
         if progress < parts.weighed_from:
             return at_their_word, likelihood
-        taken = parts.consensus.taken(log_truth).clamp_min(DOUBT).log()
+        taken = parts.consensus.taken(log_truth, batch.labels, batch.raters).clamp_min(DOUBT).log()
         of_raters, _ = noisy_label_loss(taken, parts.rater_confusion(batch), batch.labels)
         return parts.consensus.loss(log_truth, batch.labels, batch.raters) + of_raters, likelihood
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from annotruth.methods.base import Batch, Method, Parts, Shape, register
+from annotruth.methods.base import Batch, Method, Parts, Shape, in_rounds, register
 from annotruth.nn import IdentityAnnotators, IdentityConfusion, noisy_label_loss
 
 
@@ -52,5 +52,5 @@ class Separate(Method):
 
     def drawings(self, parts: Parts, images: Tensor, n: int, generator: torch.Generator, shape: Shape) -> Tensor:
         assert isinstance(parts, SeparateNetworks)
-        who = torch.randint(shape.raters, (n,), generator=generator).to(images.device)
+        who = in_rounds(shape.raters, n, generator).to(images.device)
         return torch.stack(parts.log_networks(images))[who].exp()
