@@ -61,7 +61,7 @@ def test_options_are_kept(name):
 )
 def test_wrong_values_are_refused(name, options, words):
     with pytest.raises(InputError, match=words):
-        make_method(name, options)
+        make_method(name, options, "masks")
 
 
 @pytest.mark.parametrize("value", [1, 0.5, np.float32(0.5), np.int64(1)])
