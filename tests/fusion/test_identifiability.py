@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
+from annotruth import STAPLE
+from annotruth.confusion import confusion_counts, normalise_rows
 from annotruth.errors import IdentifiabilityWarning, InputError
-from annotruth.fusion.identifiability import co_labelling_groups, identifiability_problems, warn_identifiability
+from annotruth.fusion.identifiability import (
+    FUSED_MASKS,
+    PREDICTED_MASKS,
+    Yardstick,
+    co_labelling_groups,
+    identifiability_problems,
+    warn_identifiability,
+)
+from annotruth.metrics import dice_per_item
+from annotruth.simulate import noisy_digits, simulate_masks
 
 
 def raters(*matrices: list[list[float]]) -> np.ndarray:
@@ -123,6 +136,64 @@ def test_the_warning_carries_every_problem_and_points_at_the_caller() -> None:
         problems = warn_identifiability(raters([[0.1, 0.9], [0.9, 0.1]]))
     assert caught[0].filename == __file__
     assert len(problems) >= 2
+
+
+OVER, UNDER, WRONG = [[0.86, 0.14], [0.0, 1.0]], [[1.0, 0.0], [0.8, 0.2]], [[0.97, 0.03], [0.4, 0.6]]
+THIN = np.array([0.88, 0.12])
+
+
+@pytest.mark.parametrize("yardstick", [FUSED_MASKS, PREDICTED_MASKS])
+def test_masks_need_somebody_who_is_close(yardstick: Yardstick) -> None:
+    """Right more often than wrong is enough for answers, which err independently, but not for borders."""
+    known = {"classes": ["paper", "ink"], "raters": ["over", "under", "wrong", "good"]}
+    assert identifiability_problems(raters(OVER, UNDER, WRONG), THIN) == []
+    (problem,) = identifiability_problems(raters(OVER, UNDER, WRONG), THIN, yardstick=yardstick, **known)
+    assert "No rater is faithful on ink (closest: over, Dice 0.66)" in problem
+    close = [[0.985, 0.015], [0.05, 0.95]]
+    assert identifiability_problems(raters(OVER, UNDER, WRONG, close), THIN, yardstick=yardstick, **known) == []
+
+
+def test_the_closeness_is_the_dice_score() -> None:
+    rng = np.random.default_rng(0)
+    truth, drawn = rng.integers(0, 3, (2, 500))
+    matrix = normalise_rows(confusion_counts(truth, drawn, 3))
+    prior = np.bincount(truth, minlength=3) / 500
+    problems = identifiability_problems(matrix[None], prior, yardstick=FUSED_MASKS)
+    scores = dice_per_item(truth.reshape(1, 20, 25), drawn.reshape(1, 20, 25), 3)[0]
+    for number, score in enumerate(scores):
+        assert any(f"{number} (closest: rater_1, Dice {score:.2f})" in problem for problem in problems)
+
+
+def test_independent_errors_of_many_raters_cancel() -> None:
+    hardly_better_than_chance = [[0.55, 0.45], [0.45, 0.55]]
+    assert identifiability_problems(raters(*[hardly_better_than_chance] * 100), yardstick=FUSED_MASKS) == []
+    assert len(identifiability_problems(raters(*[hardly_better_than_chance] * 3), yardstick=FUSED_MASKS)) == 1
+
+
+@pytest.mark.parametrize(("others", "words"), [((UNDER, UNDER), "less.*too much"), ((OVER, OVER), "more.*too little")])
+def test_an_estimate_beyond_all_others_rests_on_one_alone(others: tuple, words: str) -> None:
+    faithful = np.eye(2).tolist()
+    (problem,) = identifiability_problems(raters(faithful, *others), THIN, classes="ab", yardstick=FUSED_MASKS)
+    assert re.search(f"The estimated b rests on rater_1 alone: all others draw {words}", problem)
+    assert identifiability_problems(raters(faithful, OVER, UNDER), THIN, yardstick=FUSED_MASKS) == []
+    assert identifiability_problems(raters(faithful, faithful, *others), THIN, yardstick=FUSED_MASKS) == []
+    assert identifiability_problems(raters(faithful, *others), THIN, yardstick=FUSED_MASKS, anchored=True) == []
+    assert identifiability_problems(raters(faithful, *others), THIN) == []
+
+
+def test_a_class_the_estimate_does_not_have() -> None:
+    marked = [[0.9, 0.1], [0.0, 1.0]]
+    problems = identifiability_problems(raters(*[marked] * 3), np.array([1.0, 0.0]), yardstick=PREDICTED_MASKS)
+    assert problems == ["The estimated truth has hardly any 1 (10 % of the labels, 0 % here): the class got lost."]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_staple_on_drawn_digits(seed: int) -> None:
+    """The situation of the papers: nobody faithful, or one of five."""
+    _, truth, _ = noisy_digits(40, seed=seed)
+    with pytest.warns(IdentifiabilityWarning, match="No rater is faithful on 1"):
+        STAPLE().fit(simulate_masks(truth, ["over", "under", "wrong"], seed=seed).annotations())
+    STAPLE().fit(simulate_masks(truth, seed=seed).annotations())  # a warning would be an error here
 
 
 def test_wrong_shapes_are_refused() -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from annotruth.confusion import confusion_counts
 from annotruth.methods import Method, make_method
 from annotruth.metrics import expected_confusion, per_item_confusion
 from annotruth.training.annotators import RaterFacts
-from annotruth.training.counting import count_confusion, mean_confusion, resampled_intervals
+from annotruth.training.counting import count_items, resampled_intervals, row_means
 from annotruth.training.data import Cases
 
 pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
@@ -28,19 +29,18 @@ def models(annotations, tiny):
 
 def counted(model, annotations, patch=None, batch_size=4):
     cases = Cases(annotations, Method(), model._standard)
-    method = make_method(model.method)
-    return count_confusion(method, model._parts, cases, batch_size, patch, of_labels=not method.learns_annotators)
+    return count_items(make_method(model.method), model._parts, cases, batch_size, patch)
 
 
 def test_labels_are_counted_against_the_estimated_truth(annotations, models):
     model = models["mean"]
     posterior = model.predict_proba(annotations.images)
-    rows, weights = counted(model, annotations)
+    rows = counted(model, annotations).met
     assert rows.shape == (10, 3, 3, 3)
-    assert weights.shape == (10, 3, 3)
     given = annotations.labelled()
     expected = expected_confusion(posterior, annotations.masks)
-    np.testing.assert_allclose((rows / np.maximum(weights, 1e-12)[..., None])[given], expected[given], atol=1e-5)
+    shares = rows / np.maximum(rows.sum(axis=3, keepdims=True), 1e-12)
+    np.testing.assert_allclose(shares[given], expected[given], atol=1e-5)
     assert (rows[~given] == 0).all()
     # Over all items at once: the items laid side by side are one large item.
     together = expected_confusion(
@@ -129,17 +129,26 @@ def test_a_blank_rater_calls_everything_background(make_cases, tiny, method):
 def test_every_pixel_counts_once_and_padding_never(make_cases, models, method, patch):
     sizes = [(12, 12), (7, 15), (13, 4), (5, 5)]
     annotations = make_cases(4, sizes, classes=3, raters=("good", "over", "under"))
-    rows, weights = counted(models[method], annotations, patch)
+    counts = counted(models[method], annotations, patch)
     pixels = np.array([height * width for height, width in sizes])
-    np.testing.assert_allclose(weights.sum(axis=2), pixels[:, None].repeat(3, axis=1), rtol=1e-5)
-    np.testing.assert_allclose(rows.sum(axis=(2, 3)), pixels[:, None].repeat(3, axis=1), rtol=1e-5)
+    for rows in (counts.met, counts.learnt):
+        if rows is not None:
+            np.testing.assert_allclose(rows.sum(axis=(2, 3)), pixels[:, None].repeat(3, axis=1), rtol=1e-5)
+    np.testing.assert_allclose(counts.decided.sum(axis=(1, 2)), [pixels.sum()] * 3)
+
+
+def test_labels_against_the_likeliest_class(annotations, models):
+    model = models["pixel-cm"]
+    likeliest = model.predict(annotations.images)
+    expected = confusion_counts(likeliest[:, None], annotations.masks, 3, batch_axes=2).sum(axis=0)
+    np.testing.assert_allclose(counted(model, annotations).decided, expected)
 
 
 def test_a_row_without_evidence_is_taken_as_faithful_but_not_as_sure():
     rows = np.zeros((3, 2, 2, 2))
     rows[:, 0, 0] = [6, 2]
     rows[:, 0, 1] = [0, 8]
-    confusion = mean_confusion(rows, rows.sum(axis=3))
+    confusion = row_means(rows.sum(axis=0), rows.sum(axis=(0, 3)))
     np.testing.assert_allclose(confusion, [[[0.75, 0.25], [0, 1]], np.eye(2)])
     matrices, skills = resampled_intervals(rows, seed=0)
     np.testing.assert_allclose(matrices[0], [confusion[0], confusion[0]])

@@ -20,7 +20,7 @@ from annotruth.fusion.collected import CollectedAnswers, CollectedMasks, MaskSou
 from annotruth.fusion.em import confusion_from_counts
 from annotruth.fusion.estimates import best_classes, for_all_raters, pool
 from annotruth.fusion.gold import Gold
-from annotruth.fusion.identifiability import co_labelling_groups, warn_identifiability
+from annotruth.fusion.identifiability import ANSWERS, FUSED_MASKS, co_labelling_groups, warn_identifiability
 from annotruth.fusion.maximise import Estimate
 from annotruth.fusion.patterns import PatternLookup, Patterns
 from annotruth.fusion.ranking import ranking
@@ -126,6 +126,7 @@ class FusionEstimator(BaseEstimator):
             self.confusion_, self.prior_, self.labelled_counts_,
             None if anchored else co_labelling_groups(votes.answers.item, votes.answers.rater, votes.n_raters),
             raters=self.raters_, classes=self.classes_, anchored=anchored, stacklevel=5,
+            yardstick=FUSED_MASKS if isinstance(self._given, CollectedMasks) else ANSWERS,
         )  # fmt: skip
 
     def _keep(self, estimate: Estimate) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -18,8 +18,34 @@ from annotruth.fusion.em_kernels import first_linked
 
 FEWEST_RATERS = 3
 """With two raters, many truths explain the same answers equally well; three are enough (independent errors)."""
-CLEAR_MARGIN = 2.0
-"""Errors of unfaithful raters cancel on average if the mean diagonal entry is this many times the runner-up."""
+NOTICEABLE = 0.15
+"""Share of a class's size that a rater must miss or add to be said to draw less or more."""
+FEW = 5
+"""From this many raters on, errors cancel sooner the more there are."""
+LOST = 0.1
+"""A class is lost if the estimate has less than this share of what the raters mark on average."""
+
+
+class Yardstick(NamedTuple):
+    """When a rater counts as faithful, and when the errors of others cancel.
+
+    Attributes
+    ----------
+    dice : how closely a rater must agree with the estimate on a class
+    margin : errors of few raters cancel if, in the mean confusion, right is this many times as common as any one
+        error; of many raters sooner, as not all of them err alike
+    """
+
+    dice: float
+    margin: float
+
+
+ANSWERS = Yardstick(dice=0.0, margin=2.0)
+"""Single answers err independently: it is enough that somebody is right more often than wrong."""
+FUSED_MASKS = Yardstick(dice=8 / 9, margin=2.0)
+"""Whole borders err together, and a fused mask is made of the raters' own: if one is faithful, it is very close."""
+PREDICTED_MASKS = Yardstick(dice=0.75, margin=1.5)
+"""A network cannot follow every stroke of anybody."""
 
 
 def identifiability_problems(
@@ -31,12 +57,13 @@ def identifiability_problems(
     raters: Sequence[str] | None = None,
     classes: Sequence[str] | None = None,
     anchored: bool = False,
+    yardstick: Yardstick = ANSWERS,
 ) -> list[str]:
     """List the reasons why these confusion matrices, and the truth that came with them, may be wrong.
 
     Parameters
     ----------
-    confusion : (raters, classes, classes) estimates, [true, observed], rows sum to 1
+    confusion : (raters, classes, classes) labels counted against the estimated truth, [true, observed], rows sum to 1
     prior : (classes,) how common each class is; classes of prior 0 are left out. By default all alike
     labelled_counts : (raters,) how many items or pixels each rater labelled: the weights of the mean confusion.
         Raters without any label are left out. By default all alike
@@ -45,6 +72,7 @@ def identifiability_problems(
     raters, classes : names for the messages
     anchored : gold labels or prior matrices tie the estimate to the truth: then few raters, raters apart and raters
         who are mostly wrong do no harm, as long as somebody is faithful
+    yardstick : what makes a rater faithful: ``ANSWERS``, ``FUSED_MASKS`` or ``PREDICTED_MASKS``
 
     Returns
     -------
@@ -54,8 +82,12 @@ def identifiability_problems(
     -----
     The truth is identified if the *mean* confusion of the raters is diagonally dominant: each diagonal entry exceeds
     every other entry of its column. No rater needs to be good if errors differ and cancel in the mean; a rater who
-    is faithful (most of what it calls c is c, and it mostly calls c so) is enough otherwise. With neither, nothing
-    recovers the truth.
+    is faithful is enough otherwise. With neither, nothing recovers the truth.
+
+    Whether somebody *is* faithful can only be judged by the estimate itself. An estimate that nobody's labels come
+    close to is doubtful. One that a single rater comes close to is as good as that rater: if some draw more and others
+    less, it lies between them, and nothing more can be said; if all others err to one side, it is an extreme, and the
+    user is told so.
 
     Examples
     --------
@@ -77,15 +109,20 @@ def identifiability_problems(
 
     active = np.flatnonzero(weight > 0)
     problems = [] if anchored else _too_few(len(active)) + _apart(active, groups, rater_names)
+    masks = yardstick.dice > 0
+    if masks and len(active):
+        problems += _lost(confusion[active], weight[active], frequency, class_names)
     seen = np.flatnonzero(frequency > 0)
     if len(active) == 0 or len(seen) < 2:
         return problems
-    names = [class_names[c] for c in seen]
+    names, who = [class_names[c] for c in seen], [rater_names[r] for r in active]
     matrices = confusion[np.ix_(active, seen, seen)]
     mean = np.average(matrices, axis=0, weights=weight[active])
     if not anchored:
         problems += _swapped(mean, names) or _not_dominant(mean, names)
-    return problems + _nobody_faithful(matrices, mean, frequency[seen], names)
+    support = _Support(matrices, mean, frequency[seen], yardstick)
+    problems += support.nobody(names, who)
+    return problems + (support.one_alone(names, who) if masks and not anchored else [])
 
 
 def warn_identifiability(confusion: np.ndarray, *args: Any, stacklevel: int = 2, **kwargs: Any) -> list[str]:
@@ -184,19 +221,60 @@ def _not_dominant(mean: np.ndarray, names: list[str]) -> list[str]:
     ]
 
 
-def _nobody_faithful(matrices: np.ndarray, mean: np.ndarray, frequency: np.ndarray, names: list[str]) -> list[str]:
-    """Find classes that no rater marks faithfully and whose errors do not cancel in the mean either."""
-    off = np.eye(len(mean), dtype=bool)
-    share = frequency[:, None] * matrices  # how often (true, observed) occurs, by rater
-    found = np.diagonal(share, axis1=1, axis2=2)
-    precise = found > np.where(off, -np.inf, share).max(axis=1)
-    complete = np.diagonal(matrices, axis1=1, axis2=2) > np.where(off, -np.inf, matrices).max(axis=2)
-    mean_share = frequency[:, None] * mean
-    cancels = np.diag(mean_share) > CLEAR_MARGIN * np.where(off, -np.inf, mean_share).max(axis=0)
-    lost = np.flatnonzero(~((precise & complete).any(axis=0) | cancels))
+def _lost(matrices: np.ndarray, weight: np.ndarray, frequency: np.ndarray, names: list[str]) -> list[str]:
+    """Find classes that raters mark and the estimate does not have."""
+    marked = frequency @ np.average(matrices, axis=0, weights=weight)
+    lost = np.flatnonzero(frequency < LOST * marked)
     if len(lost) == 0:
         return []
-    return [
-        f"No rater is faithful on {shorten([names[c] for c in lost])}: each misses or invents more of it than it "
-        "finds, and the errors do not cancel."
-    ]
+    listed = [f"{names[c]} ({100 * marked[c]:.2g} % of the labels, {100 * frequency[c]:.2g} % here)" for c in lost]
+    return [f"The estimated truth has hardly any {shorten(listed, 3)}: the class got lost."]
+
+
+class _Support:
+    """Who is close to the estimate on each class, and whether the others' errors cancel."""
+
+    def __init__(self, matrices: np.ndarray, mean: np.ndarray, frequency: np.ndarray, yardstick: Yardstick) -> None:
+        off = np.eye(len(mean), dtype=bool)
+        share = frequency[:, None] * matrices  # how often (true, observed) occurs, by rater
+        found = np.diagonal(share, axis1=1, axis2=2)
+        self.missed = 1 - np.diagonal(matrices, axis1=1, axis2=2)
+        self.added = (share.sum(axis=1) - found) / frequency
+        self.dice = 2 * found / (share.sum(axis=1) + frequency).clip(1e-12)
+        precise = found > np.where(off, -np.inf, share).max(axis=1)
+        complete = 1 - self.missed > np.where(off, -np.inf, matrices).max(axis=2)
+        self.faithful = precise & complete & (self.dice >= yardstick.dice)
+        margin = 1 + (yardstick.margin - 1) * min(1.0, FEW / len(matrices))
+        mean_share = frequency[:, None] * mean
+        self.cancels = (np.diag(mean) > margin * np.where(off, -np.inf, mean).max(axis=1)) & (
+            np.diag(mean_share) > margin * np.where(off, -np.inf, mean_share).max(axis=0)
+        )
+
+    def nobody(self, names: list[str], raters: list[str]) -> list[str]:
+        """Name classes that no rater marks faithfully and whose errors do not cancel in the mean either."""
+        lost = np.flatnonzero(~(self.faithful.any(axis=0) | self.cancels))
+        if len(lost) == 0:
+            return []
+        closest = self.dice.argmax(axis=0)
+        listed = [f"{names[c]} (closest: {raters[closest[c]]}, Dice {self.dice[closest[c], c]:.2f})" for c in lost]
+        return [
+            f"No rater is faithful on {shorten(listed, 3)}: each misses or invents much of it, and the errors do not "
+            "cancel."
+        ]
+
+    def one_alone(self, names: list[str], raters: list[str]) -> list[str]:
+        """Name classes on which only one rater is close to the estimate, and all others err to one side of it."""
+        problems = []
+        told = np.arange(len(names)) > (0 if len(names) == 2 else -1)  # what is more of one class is less of the other
+        for c in np.flatnonzero((self.faithful.sum(axis=0) == 1) & ~self.cancels & told):
+            one = int(self.faithful[:, c].argmax())
+            others = np.arange(len(raters)) != one
+            more, less = (errors[others, c] > NOTICEABLE for errors in (self.added, self.missed))
+            if not others.any() or (more.any() and less.any()):
+                continue
+            which, too = ("more", "little") if more.any() else ("less", "much")
+            problems.append(
+                f"The estimated {names[c]} rests on {raters[one]} alone: all others draw {which} of it. If "
+                f"{raters[one]} draws too {too}, so does the estimate."
+            )
+        return problems

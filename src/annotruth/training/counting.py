@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from annotruth.methods import Method, Parts
 from annotruth.training.data import Cases, loader
@@ -14,61 +16,85 @@ from annotruth.training.data import Cases, loader
 RESAMPLES = 200
 
 
+@dataclass(frozen=True)
+class Counts:
+    """How raters and estimated truth meet on a set of items.
+
+    Attributes
+    ----------
+    met : (items, raters, classes, classes) how often, in expectation, each true class met each label
+    decided : (raters, classes, classes) the same over all items, a pixel being of its likeliest class alone
+    learnt : (items, raters, classes, classes) rows of the method's own matrices, summed with the estimated truth as
+        weight; None where it has none
+    """
+
+    met: np.ndarray
+    decided: np.ndarray
+    learnt: np.ndarray | None
+
+    def confusion(self) -> np.ndarray:
+        """Matrices (raters, classes, classes): the method's own, or else what the labels say."""
+        rows = (self.met if self.learnt is None else self.learnt).sum(axis=0)
+        return row_means(rows, rows.sum(axis=2))
+
+
 @torch.no_grad()
-def count_confusion(
-    method: Method, parts: Parts, cases: Cases, batch_size: int, patch: Sequence[int] | None, *, of_labels: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """Sum every item's confusion rows, weighted with the estimated truth.
+def count_items(
+    method: Method, parts: Parts, cases: Cases, batch_size: int, patch: Sequence[int] | None = None
+) -> Counts:
+    """Count every rater's labels, and the method's own matrices if it has any, against the estimated truth.
 
     Parameters
     ----------
     cases : items with every rater's labels
     patch : the most that fits through the network at once
-    of_labels : whether the raters' labels are counted against the estimated truth, or the method's own matrices are
-        summed
-
-    Returns
-    -------
-    rows : (items, raters, classes, classes);  weights : (items, raters, classes)
     """
-    rows, weights = [], []
+    every: list[tuple[Tensor, ...]] = []
     for batch in loader(cases, batch_size):
         sizes = [cases.annotations.shape(position) for position in batch.positions.tolist()]
-        labels = batch.labels if of_labels else None
-        row, weight = sum_rows(method, parts, batch.images, labels, sizes, patch)
-        rows.append(row.numpy())
-        weights.append(weight.numpy())
-    return np.concatenate(rows), np.concatenate(weights)
+        sums: list[Tensor] = []
+        for window, truth in _estimates(parts, batch.images, sizes, patch):
+            labels = batch.labels[window]
+            found = [_against_labels(truth, labels), _against_labels(_decided(truth), labels)]
+            if method.learns_annotators:
+                found.append(method.confusion(parts, batch.images[window]).mean_rows(truth)[0])
+            sums = [a + b.double() for a, b in zip(sums, found)] if sums else [each.double() for each in found]
+        every.append(tuple(sums))
+    met, decided, *learnt = (torch.cat(of_batches).numpy() for of_batches in zip(*every))
+    return Counts(met, decided.sum(axis=0), learnt[0] if learnt else None)
 
 
-def sum_rows(
-    method: Method,
-    parts: Parts,
-    images: torch.Tensor,
-    labels: torch.Tensor | None,
-    sizes: Sequence[tuple[int, ...]],
-    patch: Sequence[int] | None,
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """As :func:`count_confusion`, for one batch: of the labels, or without them of the method's own matrices.
+@torch.no_grad()
+def own_confusion(method: Method, parts: Parts, image: Tensor, patch: Sequence[int] | None) -> np.ndarray:
+    """The method's own matrices (raters, classes, classes) on one image (channels, *spatial), averaged."""
+    rows, weights = torch.zeros(()), torch.zeros(())
+    for window, truth in _estimates(parts, image[None], [tuple(image.shape[1:])], patch):
+        row, weight = method.confusion(parts, image[None][window]).mean_rows(truth)
+        rows, weights = rows + row.double(), weights + weight.double()
+    return (rows / weights.clamp_min(1e-9))[0].numpy()
 
-    Images are padded beyond their ``sizes``; padding does not count.
+
+def _estimates(
+    parts: Parts, images: Tensor, sizes: Sequence[tuple[int, ...]], patch: Sequence[int] | None
+) -> Iterator[tuple[tuple[slice, ...], Tensor]]:
+    """The estimated truth (batch, classes, *spatial) window by window, every pixel once.
+
+    It is 0 where a pixel was in an earlier window, and in the padding of images beyond their ``sizes``.
     """
     to_count = _inside(images, sizes)
-    rows, weights = torch.zeros(()), torch.zeros(())
     for window in _windows(images.shape[2:], patch):
         truth = parts.log_truth(images[window]).exp() * to_count[window]
         to_count[window] = 0  # windows overlap at the far ends
-        if labels is None:
-            row, weight = method.confusion(parts, images[window]).mean_rows(truth)
-            weight = weight.squeeze(3).expand(row.shape[:3])
-        else:
-            row = _against_labels(truth, labels[window])
-            weight = row.sum(dim=3)
-        rows, weights = rows + row.double(), weights + weight.double()
-    return rows, weights
+        yield window, truth
 
 
-def _inside(images: torch.Tensor, sizes: Sequence[tuple[int, ...]]) -> torch.Tensor:
+def _decided(truth: Tensor) -> Tensor:
+    """1 for the likeliest class of every pixel that counts, 0 for the others."""
+    best = torch.zeros_like(truth).scatter_(1, truth.argmax(dim=1, keepdim=True), 1.0)
+    return best * (truth.sum(dim=1, keepdim=True) > 0)
+
+
+def _inside(images: Tensor, sizes: Sequence[tuple[int, ...]]) -> Tensor:
     """1 inside each item and 0 in the padding of a batch of different sizes: (batch, 1, *spatial)."""
     inside = torch.zeros(len(images), 1, *images.shape[2:])
     for item, size in zip(inside, sizes):
@@ -86,18 +112,20 @@ def _windows(size: Sequence[int], patch: Sequence[int] | None) -> Iterator[tuple
         yield (slice(None), slice(None), *[slice(start, start + width) for start, width in zip(corner, step)])
 
 
-def _against_labels(truth: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+def _against_labels(truth: Tensor, labels: Tensor) -> Tensor:
     """How often each true class (batch, classes, *spatial) met each label: (batch, raters, classes, classes)."""
     truth, labels = truth.flatten(2), labels.flatten(2)
     met = [torch.einsum("bis,brs->bri", truth, (labels == number).to(truth.dtype)) for number in range(truth.shape[1])]
     return torch.stack(met, dim=3)
 
 
-def mean_confusion(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Average rows over items: (raters, classes, classes). A row nobody has evidence for is taken as faithful."""
-    total = weights.sum(axis=0)[..., None]
-    faithful = np.broadcast_to(np.eye(rows.shape[-1]), rows.shape[1:])
-    return np.where(total > 1e-9, rows.sum(axis=0) / np.maximum(total, 1e-9), faithful)
+def row_means(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Rows (raters, classes, classes) divided by their weights (raters, classes).
+
+    A row nobody has evidence for is taken as faithful.
+    """
+    faithful = np.broadcast_to(np.eye(rows.shape[-1]), rows.shape)
+    return np.where(weights[..., None] > 1e-9, rows / np.maximum(weights[..., None], 1e-9), faithful)
 
 
 def resampled_intervals(met: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:

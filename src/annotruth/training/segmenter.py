@@ -14,10 +14,10 @@ from torch import nn
 
 from annotruth.annotations import Annotations
 from annotruth.errors import InputError
-from annotruth.fusion.identifiability import warn_identifiability
+from annotruth.fusion.identifiability import PREDICTED_MASKS, warn_identifiability
 from annotruth.methods import Method, Shape, make_method
 from annotruth.training.annotators import RaterFacts
-from annotruth.training.counting import count_confusion, mean_confusion, resampled_intervals, sum_rows
+from annotruth.training.counting import count_items, own_confusion, resampled_intervals, row_means
 from annotruth.training.data import Cases, Standard, training_patch
 from annotruth.training.estimator import Estimator
 from annotruth.validation import finite_image
@@ -151,25 +151,18 @@ class Segmenter(Estimator):
         return method
 
     def _learn_annotators(self, method: Method, cases: Cases) -> None:
-        met, weights = self._count(method, cases, of_labels=True)
-        rows, labelled = met, met.sum(axis=(2, 3))
-        if method.learns_annotators:
-            rows, weights = self._count(method, cases, of_labels=False)
-        confusion = mean_confusion(rows, weights)
-        bounds = resampled_intervals(met, self.seed)
-        self._set_annotators(RaterFacts.holding(confusion, *bounds, labelled=(labelled > 0).sum(axis=0)))
-        frequency = weights.mean(axis=1).sum(axis=0)
+        counts = count_items(method, self._parts, cases, self._schedule.batch_size, self._patch)
+        labelled = (counts.met.sum(axis=(2, 3)) > 0).sum(axis=0)
+        bounds = resampled_intervals(counts.met, self.seed)
+        self._set_annotators(RaterFacts.holding(counts.confusion(), *bounds, labelled=labelled))
         self.warnings_ = []
         if method.learns_from_raters:
+            # Judged by the labels: learnt matrices may look sound, whatever was drawn.
+            decided, frequency = counts.decided, counts.decided.sum(axis=(0, 2))
             self.warnings_ = warn_identifiability(
-                confusion, frequency / frequency.sum(), labelled.sum(axis=0), raters=self.raters_,
-                classes=self.classes_, stacklevel=4,
+                row_means(decided, decided.sum(axis=2)), frequency / frequency.sum(), decided.sum(axis=(1, 2)),
+                raters=self.raters_, classes=self.classes_, yardstick=PREDICTED_MASKS, stacklevel=4,
             )  # fmt: skip
-
-    def _count(self, method: Method, cases: Cases, *, of_labels: bool) -> tuple[np.ndarray, np.ndarray]:
-        return count_confusion(
-            method, self._parts, cases, self._schedule.batch_size, self._patch, of_labels=of_labels
-        )  # fmt: skip
 
     @property
     def dims_(self) -> int:
@@ -220,7 +213,7 @@ class Segmenter(Estimator):
 
         None where the method gives each rater only one matrix.
         """
-        method = make_method(self.method, self.options)
+        method = make_method(self.method, self.options, self.task)
         if not method.learns_annotators:
             return None
         tensor = self._standardised(image, "The image")
@@ -234,15 +227,11 @@ class Segmenter(Estimator):
         Pixel matrices are averaged with the estimated truth as weight; where the method has one matrix per rater, every
         image gets that one.
         """
-        method = make_method(self.method, self.options)
+        method = make_method(self.method, self.options, self.task)
         if not method.learns_annotators:
             return np.broadcast_to(self.confusion_, (len(images), *self.confusion_.shape)).copy()
-        per_item = []
-        for position, image in enumerate(images):
-            tensor = self._standardised(image, f"Image {position}")[None]
-            rows, weights = sum_rows(method, self._parts, tensor, None, [tuple(tensor.shape[2:])], self._patch)
-            per_item.append((rows / weights[..., None].clamp_min(1e-9))[0].numpy())
-        return np.stack(per_item)
+        tensors = (self._standardised(image, f"Image {position}") for position, image in enumerate(images))
+        return np.stack([own_confusion(method, self._parts, tensor, self._patch) for tensor in tensors])
 
     def _predict_one(self, image: np.ndarray, position: int) -> np.ndarray:
         tensor = self._standardised(image, f"Image {position}")[None]
@@ -251,7 +240,7 @@ class Segmenter(Estimator):
 
     def _sample_one(self, image: np.ndarray, position: int, n: int, seed: int) -> np.ndarray:
         tensor = self._standardised(image, f"Image {position}")[None]
-        method = make_method(self.method, self.options)
+        method = make_method(self.method, self.options, self.task)
 
         def draw(part: torch.Tensor) -> torch.Tensor:
             generator = torch.Generator().manual_seed(hash((seed, position)) % 2**63)  # the same in every window
