@@ -1,57 +1,80 @@
-"""Plots of tables: a bar per row, or lines over what was varied."""
+"""Plots of tables: a mark per row and seed, or lines over what was varied."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from matplotlib.figure import Figure
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb", "#222222")
 
+Rows = list[dict[str, Any]]
+
 
 def plot(path: Path, table: dict[str, Any]) -> None:
-    """Draw a table: the settings side by side; of a sweep each metric below the other, of others the first metric."""
-    from matplotlib.figure import Figure
-
-    panels: dict[str, list[dict[str, Any]]] = {}
-    for row in table["rows"]:
-        panels.setdefault(row["setting"].split(",")[0] if table["curves"] else row["setting"], []).append(row)
-    titles = {metric["name"]: metric["title"] for metric in table["metrics"]}
-    drawn = [name for name in table["curves"]["metrics"] if name in table["rows"][0]] if table["curves"] else ["first"]
-    height = 3.0 if table["curves"] else 1.2 + 0.24 * max(map(len, panels.values()))
-    figure = Figure(figsize=(5.4 * len(panels), height * len(drawn) + 0.4), layout="constrained")
-    grid = figure.subplots(len(drawn), len(panels), squeeze=False)
-    for column, (panel, rows) in enumerate(panels.items()):
-        grid[0][column].set_title(panel)
-        if not table["curves"]:
-            _bars(grid[0][column], rows, table["metrics"][0])
-            continue
-        for line, metric in enumerate(drawn):
-            _lines(grid[line][column], rows, metric, table["curves"]["x"])
-            grid[line][column].set_ylabel(titles[metric])
-        grid[-1][column].set_xlabel(table["curves"]["title"])
-    if table["curves"]:
-        figure.legend(*grid[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
+    """Draw a table: what its curves ask for, or else every metric that can be better or worse."""
+    figure = _curves(table) if table["curves"] else _marks(table)
     figure.savefig(path, dpi=110)
 
 
-def _bars(axes: Axes, rows: list[dict[str, Any]], metric: dict[str, Any]) -> None:
-    rows = rows[::-1]
-    name = metric["name"]
-    axes.barh(range(len(rows)), [row[name]["mean"] for row in rows], color=COLOURS[0], alpha=0.75)
-    for position, row in enumerate(rows):
-        axes.plot(row[name]["each"], [position] * len(row[name]["each"]), "o", color="#222222", markersize=3)
+def _marks(table: dict[str, Any]) -> Figure:
+    """A column of plots for each metric, a line of them for each setting."""
+    settings: dict[str, Rows] = {}
+    for row in table["rows"]:
+        settings.setdefault(row["setting"], []).append(row)
+    scored = [metric for metric in table["metrics"] if metric["better"] != "neither" and not metric["counted"]]
+    metrics = [metric for metric in scored if any(metric["name"] in row for row in table["rows"])]
+    most = max(map(len, settings.values()))
+    size = (2.0 + 3.4 * len(metrics), (1.1 + 0.22 * most) * len(settings))
+    figure = Figure(figsize=size, layout="constrained")
+    grid = figure.subplots(len(settings), len(metrics), squeeze=False, sharey="row")
+    for line, (setting, rows) in zip(grid, settings.items()):
+        for axes, metric in zip(line, metrics):
+            _mark(axes, rows, metric["name"])
+            axes.set_title(setting, fontsize=10)
+            axes.set_xlabel(f"{metric['title']} ({metric['better']} is better)")
+    return figure
+
+
+def _mark(axes: Axes, rows: Rows, metric: str) -> None:
+    """Mean and seeds of each row, the first row on top."""
     axes.set_yticks(range(len(rows)), [row["method"] for row in rows])
-    low = min(min(row[name]["each"]) for row in rows)
-    axes.set_xlim(max(0.0, low - 0.1), 1.0)
-    axes.set_xlabel(f"{metric['title']} (points: seeds)")
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.grid(axis="both", color="#dddddd", linewidth=0.6)
+    axes.set_axisbelow(True)
+    for position, row in enumerate(rows):
+        if metric in row:
+            each = row[metric]["each"]
+            axes.plot(row[metric]["mean"], position, "|", color=COLOURS[0], markersize=13, markeredgewidth=2.5)
+            axes.plot(each, [position] * len(each), "o", color=COLOURS[-1], markersize=3, alpha=0.7)
 
 
-def _lines(axes: Axes, rows: list[dict[str, Any]], metric: str, x: str) -> None:
+def _curves(table: dict[str, Any]) -> Figure:
+    """A column of plots for each group of settings, a line of them for each metric."""
+    panels: dict[str, Rows] = {}
+    for row in table["rows"]:
+        panels.setdefault(row["setting"].split(",")[0], []).append(row)
+    asked = table["curves"]
+    titles = {metric["name"]: metric["title"] for metric in table["metrics"]}
+    metrics = [name for name in asked["metrics"] if any(name in row for row in table["rows"])]
+    figure = Figure(figsize=(max(6.4, 5.4 * len(panels)), 3.0 * len(metrics) + 0.5), layout="constrained")
+    grid = figure.subplots(len(metrics), len(panels), squeeze=False)
+    for column, (panel, rows) in enumerate(panels.items()):
+        for line, metric in enumerate(metrics):
+            _lines(grid[line][column], [row for row in rows if metric in row], metric, asked["x"])
+            grid[line][column].set_ylabel(titles[metric])
+        grid[0][column].set_title(panel)
+        grid[-1][column].set_xlabel(asked["title"])
+    figure.legend(*grid[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
+    return figure
+
+
+def _lines(axes: Axes, rows: Rows, metric: str, x: str) -> None:
     """One line per name in the rows' ``lines``, with a band of one standard deviation."""
-    rows = [row for row in rows if metric in row]
     values = sorted({row["options"][x] for row in rows if x in row["options"]})
     if values:  # of an option, which may range over powers of ten and zero: steps of one width
         axes.set_xticks(range(len(values)), [f"{value:g}" for value in values])
@@ -67,7 +90,7 @@ def _lines(axes: Axes, rows: list[dict[str, Any]], metric: str, x: str) -> None:
             (values.index(row["options"][x]) if values else row[x]["mean"], row[metric]["mean"], row[metric]["sd"])
             for row in mine
         )
-        at, mean, sd = (list(each) for each in zip(*points))
-        axes.plot(at, mean, "o-", color=colour, markersize=3.5, label=line)
-        low, high = ([m + sign * s for m, s in zip(mean, sd)] for sign in (-1, 1))
+        at, means, sds = (list(each) for each in zip(*points))
+        axes.plot(at, means, "o-", color=colour, markersize=3.5, label=line)
+        low, high = ([mean + sign * sd for mean, sd in zip(means, sds)] for sign in (-1, 1))
         axes.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0)
