@@ -11,7 +11,7 @@ def table(**dice):
     rows = [
         {
             "setting": "dense", "method": name.replace("_", "-"), "seeds": [0, 1], "swapped": 0,
-            "dice": {"mean": value}, "cm_rmse": {"mean": 1 - value},
+            "dice": {"mean": value, "sd": 0.002}, "cm_rmse": {"mean": 1 - value},
         }
         for name, value in dice.items()
     ]  # fmt: skip
@@ -29,6 +29,11 @@ def test_those_above_a_method_are_named_the_best_first():
         "dense: pixel-cm is below staple (by 2.00 points) and mean (by 1.00 points) in Dice, "
         "above the other comparisons."
     )
+
+
+def test_a_lead_that_seeds_alone_could_make_is_called_that():
+    (said,) = above_others("pixel-cm")(table(pixel_cm=0.9, mean=0.901))
+    assert said == "dense: pixel-cm is below mean (by 0.10 points, less than the seeds' standard deviation) in Dice."
 
 
 @pytest.mark.parametrize(("score", "word"), [(0.945, "reached"), (0.93, "missed"), (0.96, "reached")])

@@ -18,10 +18,11 @@ def above_others(method: str, besides: Sequence[str] = ("clean", "oracle-cm"), m
         for setting, rows in _by_setting(table).items():
             comparisons = [row for name, row in rows.items() if name not in (method, *besides)]
             ahead = sorted((row for row in comparisons if _gain(row, rows[method], metric) > 0), key=_mean(metric))
-            names = [f"{row['method']} (by {_points(_gain(row, rows[method], metric))})" for row in reversed(ahead)]
+            names = [f"{row['method']} (by {_lead(row, rows[method], metric)})" for row in reversed(ahead)]
             known = _listed([name for name in besides if name in rows])
+            others = ", above the other comparisons" if len(ahead) < len(comparisons) else ""
             sentences.append(
-                f"{setting}: {method} is below {_listed(names)} in Dice, above the other comparisons."
+                f"{setting}: {method} is below {_listed(names)} in Dice{others}."
                 if names
                 else f"{setting}: {method} is above every comparison in Dice{f', {known} left aside' if known else ''}."
             )
@@ -125,6 +126,13 @@ def _mean(metric: str) -> Callable[[dict[str, Any]], float]:
 
 def _gain(row: dict[str, Any], other: dict[str, Any], metric: str) -> float:
     return row[metric]["mean"] - other[metric]["mean"]
+
+
+def _lead(row: dict[str, Any], other: dict[str, Any], metric: str) -> str:
+    """How far a row is ahead, and whether that is more than seeds make it."""
+    gain = _gain(row, other, metric)
+    within = gain < max(row[metric]["sd"], other[metric]["sd"])
+    return _points(gain) + (", less than the seeds' standard deviation" if within else "")
 
 
 def _points(share: float) -> str:
