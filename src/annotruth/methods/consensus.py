@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from annotruth.nn.labels import is_given
+from annotruth.nn.together import sum_over_processes
 
 MEMORY = 0.95
 """How much of what was counted remains when another batch is counted."""
@@ -64,7 +65,8 @@ class Consensus(nn.Module):
     def balance(self, log_truth: Tensor) -> None:
         """Look at how large each class is expected to be in a batch, and how large it is taken for."""
         pixels = (0, *range(2, log_truth.ndim))
-        expected, taken = log_truth.exp().sum(dim=pixels), _likeliest(self._favoured(log_truth)).sum(dim=pixels)
+        taken = _likeliest(self._favoured(log_truth))
+        expected, taken = sum_over_processes(torch.stack([log_truth.exp().sum(dim=pixels), taken.sum(dim=pixels)]))
         self.expected.mul_(MEMORY).add_(expected)
         self.favour.add_(STEP * ((expected + 1) / (taken + 1)).log().clamp(-1, 1))
         self.favour.sub_(self.favour.mean())
@@ -102,10 +104,10 @@ class Consensus(nn.Module):
         labels = labels.flatten(2)
         said = [(labels == number).to(taken.dtype) for number in range(classes)]
         met = torch.stack([torch.einsum("bis,brs->ri", taken, each) for each in said], dim=2)
-        self.counts[who] = MEMORY * self.counts[who] + met
+        self.counts[who] = MEMORY * self.counts[who] + sum_over_processes(met)
         right = torch.stack([torch.einsum("bs,brs->r", expected[:, k], said[k]) for k in range(classes)], dim=1)
         given = torch.einsum("bks,brs->rk", expected, is_given(labels, classes).to(taken.dtype))
-        self.agreed[:, who] = MEMORY * self.agreed[:, who] + torch.stack([right, given])
+        self.agreed[:, who] = MEMORY * self.agreed[:, who] + sum_over_processes(torch.stack([right, given]))
 
     def matrices(self) -> Tensor:
         """Each rater's matrix (raters, classes, classes); a class nobody met has a row that tells nothing."""

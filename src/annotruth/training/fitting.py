@@ -7,7 +7,7 @@ import logging
 import tempfile
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from lightning.pytorch.loggers import TensorBoardLogger
 from torch.utils.data import DataLoader
 
 from annotruth.errors import AnnotruthError, InputError
+from annotruth.nn.together import training_together
 from annotruth.training.batch_norm import shared_batch_norm
 from annotruth.training.data import EpochSampler, Items, loader
 from annotruth.training.module import History, Training
@@ -79,8 +80,7 @@ def run_training(
             callbacks.append(_Stopping("judged", patience=schedule.patience, check_finite=False))
         if schedule.progress:
             callbacks.append(RichProgressBar(leave=False))
-        together = shared_batch_norm(module) if schedule.processes.count > 1 else nullcontext()
-        with _quiet(), _repeatable(schedule.accelerator), together:
+        with _quiet(), _repeatable(schedule.accelerator), _in_step(module, schedule.processes):
             trainer = L.Trainer(
                 max_epochs=schedule.max_epochs,
                 accelerator=schedule.accelerator,
@@ -103,6 +103,16 @@ def run_training(
         if best.best_model_path:
             module.load_state_dict(trainer.strategy.broadcast(_best(best) if trainer.is_global_zero else {}))
     return history.frame()
+
+
+@contextmanager
+def _in_step(module: Training, processes: Processes) -> Iterator[None]:
+    """Let several processes, each with its share of a batch, do what one would with all of it."""
+    if processes.count == 1:
+        yield
+    else:
+        with shared_batch_norm(module), training_together():
+            yield
 
 
 def _best(checkpoints: ModelCheckpoint) -> dict[str, Any]:
