@@ -2,11 +2,14 @@
 
 import json
 
+import pytest
+
 from annotruth.experiments import demo as demo_module
 from annotruth.experiments.demo import run_demo
 from annotruth.experiments.experiment import Scale
 
 
+@pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")  # one epoch of few digits is no training
 def test_the_demo_writes_scores_model_and_report(tmp_path, monkeypatch):
     monkeypatch.setattr(demo_module, "FULL", Scale({"train": 16, "test": 6}, {"max_epochs": 1}))
     told = []
