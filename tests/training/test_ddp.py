@@ -27,7 +27,8 @@ from annotruth.training.processes import Processes
 
 pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
 
-METHODS = {"mean": {}, "pixel-cm": {"warmup": 0.0}}
+METHODS = {"mean": {}, "pixel-cm": {"warmup": 0.0}, "global-cm": {"warmup": 0.1}}
+EXACT = ["mean", "pixel-cm"]  # the loss is a mean over labels from the beginning; in a warm-up it is one over pixels
 SCRIPT = f"""
 import json
 import sys
@@ -90,6 +91,11 @@ def folder(sparse_cases, tmp_path_factory) -> Path:
     return folder
 
 
+def in_one_process(folder: Path, run_folder: Path, method: str) -> Segmenter:
+    fit = runpy.run_path(str(folder / "script.py"))["fit"]
+    return fit(np.load(folder / "data.npz"), run_folder, 1, method, **METHODS[method])
+
+
 def weights_that_matter(model: Segmenter) -> dict[str, torch.Tensor]:
     """All but the biases that a batch norm takes away again: nothing but rounding errors move them.
 
@@ -99,20 +105,32 @@ def weights_that_matter(model: Segmenter) -> dict[str, torch.Tensor]:
     return {name: state[name] for name in state if not name.endswith(("conv.bias", "running_mean", "best"))}
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", EXACT)
 def test_two_processes_learn_what_one_does(folder, tmp_path, method):
-    fit = runpy.run_path(str(folder / "script.py"))["fit"]
-    alone = fit(np.load(folder / "data.npz"), tmp_path, 1, method, **METHODS[method])
-    together, second = (load_model(folder / f"{method}-{first}.annotruth") for first in (True, False))
+    alone = in_one_process(folder, tmp_path, method)
+    together = load_model(folder / f"{method}-True.annotruth")
     weights = weights_that_matter(together)
     for name, value in weights_that_matter(alone).items():
         torch.testing.assert_close(weights[name], value, rtol=0, atol=1e-4, msg=name)
     np.testing.assert_allclose(together.history_.train_loss, alone.history_.train_loss, rtol=1e-5)
     np.testing.assert_allclose(together.history_.val_loss, alone.history_.val_loss, rtol=1e-2)
-    assert all(
-        torch.equal(value, second._parts.state_dict()[name]) for name, value in together._parts.state_dict().items()
-    )
-    np.testing.assert_array_equal(together.confusion_, second.confusion_)
+
+
+def test_a_warm_up_goes_through_its_stages_in_step(folder, tmp_path):
+    alone = in_one_process(folder, tmp_path, "global-cm")
+    together = load_model(folder / "global-cm-True.annotruth")
+    for stage in ("weighed_from", "joint_from"):
+        assert getattr(together._parts, stage) == getattr(alone._parts, stage) < 1
+    torch.testing.assert_close(together._parts.consensus.counts, alone._parts.consensus.counts, rtol=0.05, atol=5)
+    np.testing.assert_allclose(together.history_.train_loss, alone.history_.train_loss, rtol=0.02)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_all_processes_end_with_the_same_model(folder, method):
+    first, second = (load_model(folder / f"{method}-{first}.annotruth") for first in (True, False))
+    others = second._parts.state_dict()
+    assert all(torch.equal(value, others[name]) for name, value in first._parts.state_dict().items())
+    np.testing.assert_array_equal(first.confusion_, second.confusion_)
 
 
 @pytest.mark.parametrize("method", METHODS)
