@@ -19,6 +19,14 @@ class IdentifiabilityWarning(AnnotruthWarning):
     """The labels cannot tell the truth from the annotators' errors, or the estimate looks as if they could not."""
 
 
+class DiffuseConfusionWarning(AnnotruthWarning):
+    """The learnt matrices make raters out to be worse than their labels are: the trace weighs too much."""
+
+
+class SmallImageWarning(AnnotruthWarning):
+    """Images are smaller than the network can take, and are padded."""
+
+
 class UnansweredClassWarning(AnnotruthWarning):
     """There is a class that nobody ever gave as an answer."""
 

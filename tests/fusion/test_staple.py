@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -107,6 +109,19 @@ def test_five_hundred_raters() -> None:
     posterior = fused.predict_proba()
     assert np.isfinite(posterior).all()
     assert (fused.predict()[0] == truth).mean() > 0.95
+
+
+@pytest.mark.parametrize("scope", ["dataset", "case"])
+@pytest.mark.parametrize("estimator", [at.STAPLE, at.DawidSkene, at.SpatialSTAPLE])
+def test_nobody_labelled_anything(estimator: type, scope: str) -> None:
+    """Not in the whole data set, or not in one case that is fused by itself: then any class is as likely."""
+    masks = np.full((2, 3, 8, 8), 255, dtype=np.uint8)
+    if scope == "case":
+        masks[1] = np.eye(8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fused = estimator(scope=scope).fit(at.Annotations.from_masks(masks, classes=2))
+    np.testing.assert_allclose(fused.predict_proba()[0], 0.5)
 
 
 def test_excluding_consensus() -> None:

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import torch
 
-from annotruth import STAPLE, Segmenter, SpatialSTAPLE
+from annotruth import STAPLE, Annotations, Segmenter, SpatialSTAPLE
 from annotruth.errors import IdentifiabilityWarning
 from annotruth.methods import Batch, Shape, make_method
 from annotruth.simulate import noisy_digits, simulate_masks
@@ -24,6 +24,19 @@ def test_staple_fuses_each_item_by_itself():
         given = method.supervision(ann, 1)
         assert given.shape == (1, 28, 28)
         np.testing.assert_array_equal(given[0].numpy(), expected)
+
+
+def test_pixels_nobody_labelled_teach_nothing():
+    ann = annotations()
+    masks = ann.masks.copy()
+    masks[0] = 255
+    masks[1, :, :9] = 255
+    some = Annotations.from_masks(masks, ann.images)
+    for name in ("staple", "spatial-staple"):
+        bare, part = (make_method(name).supervision(some, index)[0] for index in (0, 1))
+        assert (bare == 255).all()
+        assert (part[:9] == 255).all()
+        assert (part[9:] < 2).all()
 
 
 def test_separate_networks_learn_from_their_own_rater_and_are_averaged():

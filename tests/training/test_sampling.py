@@ -11,7 +11,9 @@ from annotruth.errors import InputError
 from annotruth.methods import METHODS
 from annotruth.metrics import ged, ged_per_item
 
-pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::annotruth.errors.IdentifiabilityWarning", "ignore::annotruth.errors.SmallImageWarning"
+)
 
 ONE_WAY = ("mean", "majority", "clean", "staple")
 

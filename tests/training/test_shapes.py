@@ -10,7 +10,9 @@ import pytest
 from annotruth import Annotations
 from annotruth.errors import IdentifiabilityWarning, InputError
 
-pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::annotruth.errors.IdentifiabilityWarning", "ignore::annotruth.errors.SmallImageWarning"
+)
 
 
 @pytest.mark.parametrize("method", ["mean", "pixel-cm"])

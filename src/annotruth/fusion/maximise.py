@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from annotruth.fusion.em import LEAST_COUNT, by_label, by_truth, confusion_from_counts, log_of, own_rows, split_lanes
+from annotruth.fusion.em import by_label, by_truth, confusion_from_counts, log_of, own_rows, split_lanes
 from annotruth.fusion.em_kernels import expect_rows, share_rows
 from annotruth.fusion.threads import run_parts
 from annotruth.fusion.votes import Votes
@@ -59,10 +59,10 @@ def maximise(
     """
     teaching = votes.reweighted(np.where(votes.answered, votes.weight, 0.0))
     expectation = _Expectation(teaching)
-    total = max(float(teaching.weight.sum()), LEAST_COUNT)
+    total = float(teaching.weight.sum())
     n_answers = max(float(teaching.weight @ np.diff(votes.first_answer)), 1.0)
     counts, classes, _ = expectation(None)
-    frequency = classes / total if isinstance(prior, str) else np.asarray(prior, dtype=np.float64)
+    frequency = _shares(classes, total) if isinstance(prior, str) else np.asarray(prior, dtype=np.float64)
     if start is not None:
         if isinstance(prior, str) and prior == "estimated":  # a class that is new must not stay at zero for ever
             frequency = np.where(start[1] > 0, start[1], frequency)
@@ -74,7 +74,7 @@ def maximise(
         before, before_prior = confusion, frequency
         confusion = confusion_from_counts(counts, pseudo_counts, one_coin=one_coin)
         if isinstance(prior, str) and prior == "estimated":
-            frequency = classes / total
+            frequency = _shares(classes, total)
         counts, classes, likelihood = expectation((frequency, confusion))
         path.append(likelihood + (0.0 if pseudo_counts is None else float((pseudo_counts * np.log(confusion)).sum())))
         if len(path) > 1 and stop == "likelihood":
@@ -83,6 +83,11 @@ def maximise(
             moved = max(np.abs(confusion - before).max(), np.abs(frequency - before_prior).max())
             converged = bool(moved <= tol)
     return Estimate(confusion, counts, frequency, np.array(path), converged)
+
+
+def _shares(classes: np.ndarray, total: float) -> np.ndarray:
+    """How common each class is (classes,); where nobody labelled anything, all alike."""
+    return classes / total if total > 0 else np.full(len(classes), 1 / len(classes))
 
 
 class _Expectation:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor
 
@@ -14,6 +15,7 @@ from annotruth.errors import AnnotruthWarning
 from annotruth.fusion import STAPLE, DawidSkene, SpatialSTAPLE
 from annotruth.fusion.base import FusionEstimator
 from annotruth.methods.base import Method, Shape, as_tensor, fused_answers, register
+from annotruth.validation import MISSING_PIXEL
 
 
 @register
@@ -31,12 +33,13 @@ class Staple(Method):
         return STAPLE()
 
     def supervision(self, annotations: Annotations, index: int) -> Tensor:
+        nobody = (annotations.item_masks(index) == MISSING_PIXEL).all(axis=0)
         with warnings.catch_warnings():
             # An item on which few labelled, or none errs, is no news here: the model says so of the whole data set.
             warnings.simplefilter("ignore", AnnotruthWarning)
             warnings.simplefilter("ignore", ConvergenceWarning)
             fused = self.estimator().fit(annotations.take([index]))
-        return as_tensor(fused.predict_item(0)[None])
+        return as_tensor(np.where(nobody, np.uint8(MISSING_PIXEL), fused.predict_item(0))[None])
 
     def supervising_raters(self, shape: Shape) -> int:
         return 1

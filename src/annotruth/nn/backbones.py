@@ -52,10 +52,17 @@ class AnySize(nn.Module):
         self.network = network
         self.stride = stride
 
+    @property
+    def least(self) -> int:
+        """The smallest length of an axis that is not padded for being too short.
+
+        Two steps, so that the coarsest resolution has more than the one value that batch norm refuses.
+        """
+        return 2 * self.stride
+
     def forward(self, images: Tensor) -> Tensor:
         size = images.shape[2:]
-        # At least two steps, so that the coarsest resolution has more than the one value that batch norm refuses.
-        missing = [max(-length % self.stride, 2 * self.stride - length) for length in size]
+        missing = [max(-length % self.stride, self.least - length) for length in size]
         if not any(missing):
             return self.network(images)
         # F.pad counts from the last axis backwards, two numbers an axis.

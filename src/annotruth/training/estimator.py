@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from annotruth.annotations import Annotations
-from annotruth.errors import InputError
+from annotruth.errors import InputError, shorten
 from annotruth.fusion.ranking import ranking
 from annotruth.methods import Method, Parts, Shape, Task, make_method
 from annotruth.training.annotators import Annotators, RaterFacts
@@ -159,7 +159,10 @@ class Estimator(BaseEstimator):
             int(self.max_epochs), max(batch_size, self._processes().count), int(self.patience), int(self.seed),
             self.accelerator, self.progress, self._processes(),
         )  # fmt: skip
-        module = Training(method, self._parts, train.annotations.items, float(self.learning_rate), int(self.seed))
+        names = {"list of classes": train.annotations.classes, "list of raters": self.raters_}
+        module = Training(
+            method, self._parts, train.annotations.items, float(self.learning_rate), int(self.seed), names
+        )  # fmt: skip
         folder = None if run_folder is None else Path(run_folder)
         self.history_ = run_training(module, train, held_out, self._schedule, folder, resume)
         self._parts.eval().cpu()
@@ -262,8 +265,16 @@ class Estimator(BaseEstimator):
 
 
 def _filled(parts: Parts, state: dict[str, torch.Tensor], path: str | Path) -> Parts:
-    try:
-        parts.load_state_dict(state)
-    except RuntimeError as error:
-        raise InputError(f"{path} does not fit this network: {error}") from error
+    own = parts.state_dict()
+    differ = [name for name in own.keys() & state.keys() if own[name].shape != state[name].shape]
+    strange = {
+        "missing": own.keys() - state.keys(), "unknown": state.keys() - own.keys(), "of another shape": differ
+    }  # fmt: skip
+    problems = [f"{word}: {shorten(sorted(names), 3)}" for word, names in strange.items() if names]
+    if problems:
+        raise InputError(
+            f"{path} does not fit this network and method ({'; '.join(problems)}). It holds weights of another "
+            "network, method or list of classes, or was written by another version of annotruth."
+        )
+    parts.load_state_dict(state)
     return parts.eval()

@@ -166,7 +166,7 @@ def _settings(module: Training, schedule: Schedule) -> dict[str, Any]:
     settings = {
         "method": module.method.name, **vars(module.method), "max_epochs": schedule.max_epochs,
         "batch_size": schedule.batch_size, "learning_rate": module.learning_rate, "seed": schedule.seed,
-        "training items": len(module.items),
+        "training items": len(module.items), **module.names,
     }  # fmt: skip
     return json.loads(json.dumps(settings, default=plain))
 

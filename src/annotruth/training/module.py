@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +25,19 @@ NOT_YET = 1e6
 class Training(L.LightningModule):
     """Trains a method's parts on batches of images, labels and item positions."""
 
-    def __init__(self, method: Method, parts: Parts, items: Sequence[str], learning_rate: float, seed: int) -> None:
+    def __init__(
+        self,
+        method: Method,
+        parts: Parts,
+        items: Sequence[str],
+        learning_rate: float,
+        seed: int,
+        names: Mapping[str, Sequence[str]],
+    ) -> None:
         super().__init__()
         self.method, self.parts, self.items = method, parts, items
         self.learning_rate, self.seed = learning_rate, seed
+        self.names = names  # of classes and raters: a checkpoint belongs to them
 
     @property
     def progress(self) -> float:

@@ -14,11 +14,11 @@ from torch import nn
 
 from annotruth.annotations import Annotations
 from annotruth.errors import InputError
-from annotruth.fusion.identifiability import PREDICTED_MASKS, warn_identifiability
 from annotruth.methods import Method, Shape, make_method
 from annotruth.training.annotators import RaterFacts
-from annotruth.training.counting import count_items, own_confusion, resampled_intervals, row_means
+from annotruth.training.counting import count_items, own_confusion, resampled_intervals
 from annotruth.training.data import Cases, Standard, training_patch
+from annotruth.training.doubts import warn_doubts, warn_small
 from annotruth.training.estimator import Estimator
 from annotruth.validation import finite_image
 
@@ -131,6 +131,9 @@ class Segmenter(Estimator):
         validation = None if held_out is None else Cases(held_out, method, self._standard, self._patch, seed=self.seed)
         self._build(method)
         method.prepare(self._parts, train)
+        warn_small(
+            self._parts, annotations.items, [annotations.shape(i) for i in range(len(annotations))], stacklevel=3
+        )
         size = train.shape(0) if self._patch is None else tuple(min(n, p) for n, p in zip(train.shape(0), self._patch))
         self._check_network((self._shape.channels, *size), (self._shape.classes, *size))
         self._train(
@@ -155,14 +158,7 @@ class Segmenter(Estimator):
         labelled = (counts.met.sum(axis=(2, 3)) > 0).sum(axis=0)
         bounds = resampled_intervals(counts.met, self.seed)
         self._set_annotators(RaterFacts.holding(counts.confusion(), *bounds, labelled=labelled))
-        self.warnings_ = []
-        if method.learns_from_raters:
-            # Judged by the labels: learnt matrices may look sound, whatever was drawn.
-            decided, frequency = counts.decided, counts.decided.sum(axis=(0, 2))
-            self.warnings_ = warn_identifiability(
-                row_means(decided, decided.sum(axis=2)), frequency / frequency.sum(), decided.sum(axis=(1, 2)),
-                raters=self.raters_, classes=self.classes_, yardstick=PREDICTED_MASKS, stacklevel=4,
-            )  # fmt: skip
+        self.warnings_ = warn_doubts(method, counts, self.raters_, self.classes_, stacklevel=4)
 
     @property
     def dims_(self) -> int:
@@ -179,6 +175,8 @@ class Segmenter(Estimator):
         """
         check_is_fitted(self, "annotators_")
         probabilities = [self._predict_one(image, position) for position, image in enumerate(images)]
+        names = [f"image {position}" for position in range(len(images))]
+        warn_small(self._parts, names, [one.shape[1:] for one in probabilities], stacklevel=4)
         return np.stack(probabilities) if len({p.shape for p in probabilities}) == 1 else probabilities
 
     def predict(self, images: np.ndarray | Sequence[np.ndarray]) -> Any:
