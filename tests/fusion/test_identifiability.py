@@ -153,6 +153,15 @@ def test_masks_need_somebody_who_is_close(yardstick: Yardstick) -> None:
     assert identifiability_problems(raters(OVER, UNDER, WRONG, close), THIN, yardstick=yardstick, **known) == []
 
 
+def test_raters_who_agree_with_each_other_are_not_to_blame() -> None:
+    """A network that is poor, on hard images, is far from everybody."""
+    far = [[0.95, 0.05], [0.4, 0.6]]
+    given = {"prior": THIN, "yardstick": PREDICTED_MASKS}
+    assert len(identifiability_problems(raters(far, far, far), **given)) == 1
+    assert len(identifiability_problems(raters(far, far, far), alike=np.array([0.9, 0.7]), **given)) == 1
+    assert identifiability_problems(raters(far, far, far), alike=np.array([0.9, 0.8]), **given) == []
+
+
 def test_the_closeness_is_the_dice_score() -> None:
     rng = np.random.default_rng(0)
     truth, drawn = rng.integers(0, 3, (2, 500))

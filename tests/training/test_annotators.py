@@ -137,6 +137,17 @@ def test_every_pixel_counts_once_and_padding_never(make_cases, models, method, p
     np.testing.assert_allclose(counts.decided.sum(axis=(1, 2)), [pixels.sum()] * 3)
 
 
+def test_the_two_raters_who_agree_best(annotations, models):
+    """Each labelled two thirds of the items, so every two share some."""
+    masks, best = annotations.masks, np.zeros(3)
+    for one, other in ((0, 1), (0, 2), (1, 2)):
+        shared = (masks[:, one] != 255) & (masks[:, other] != 255)
+        a, b = masks[:, one][shared], masks[:, other][shared]
+        scores = [2 * ((a == c) & (b == c)).sum() / ((a == c).sum() + (b == c).sum()) for c in range(3)]
+        best = np.maximum(best, scores)
+    np.testing.assert_allclose(counted(models["mean"], annotations).alike, best)
+
+
 def test_labels_against_the_likeliest_class(annotations, models):
     model = models["pixel-cm"]
     likeliest = model.predict(annotations.images)

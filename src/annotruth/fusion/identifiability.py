@@ -44,7 +44,7 @@ ANSWERS = Yardstick(dice=0.0, margin=2.0)
 """Single answers err independently: it is enough that somebody is right more often than wrong."""
 FUSED_MASKS = Yardstick(dice=8 / 9, margin=2.0)
 """Whole borders err together, and a fused mask is made of the raters' own: if one is faithful, it is very close."""
-PREDICTED_MASKS = Yardstick(dice=0.75, margin=1.5)
+PREDICTED_MASKS = Yardstick(dice=0.75, margin=2.0)
 """A network cannot follow every stroke of anybody."""
 
 
@@ -58,6 +58,7 @@ def identifiability_problems(
     classes: Sequence[str] | None = None,
     anchored: bool = False,
     yardstick: Yardstick = ANSWERS,
+    alike: np.ndarray | None = None,
 ) -> list[str]:
     """List the reasons why these confusion matrices, and the truth that came with them, may be wrong.
 
@@ -73,6 +74,8 @@ def identifiability_problems(
     anchored : gold labels or prior matrices tie the estimate to the truth: then few raters, raters apart and raters
         who are mostly wrong do no harm, as long as somebody is faithful
     yardstick : what makes a rater faithful: ``ANSWERS``, ``FUSED_MASKS`` or ``PREDICTED_MASKS``
+    alike : (classes,) Dice of the two raters who agree best. Two who agree as closely as the yardstick asks are
+        faithful to something: then a poor estimate is the network's fault, not the raters'
 
     Returns
     -------
@@ -120,7 +123,7 @@ def identifiability_problems(
     mean = np.average(matrices, axis=0, weights=weight[active])
     if not anchored:
         problems += _swapped(mean, names) or _not_dominant(mean, names)
-    support = _Support(matrices, mean, frequency[seen], yardstick)
+    support = _Support(matrices, mean, frequency[seen], yardstick, None if alike is None else alike[seen])
     problems += support.nobody(names, who)
     return problems + (support.one_alone(names, who) if masks and not anchored else [])
 
@@ -234,7 +237,14 @@ def _lost(matrices: np.ndarray, weight: np.ndarray, frequency: np.ndarray, names
 class _Support:
     """Who is close to the estimate on each class, and whether the others' errors cancel."""
 
-    def __init__(self, matrices: np.ndarray, mean: np.ndarray, frequency: np.ndarray, yardstick: Yardstick) -> None:
+    def __init__(
+        self,
+        matrices: np.ndarray,
+        mean: np.ndarray,
+        frequency: np.ndarray,
+        yardstick: Yardstick,
+        alike: np.ndarray | None,
+    ) -> None:
         off = np.eye(len(mean), dtype=bool)
         share = frequency[:, None] * matrices  # how often (true, observed) occurs, by rater
         found = np.diagonal(share, axis1=1, axis2=2)
@@ -244,6 +254,7 @@ class _Support:
         precise = found > np.where(off, -np.inf, share).max(axis=1)
         complete = 1 - self.missed > np.where(off, -np.inf, matrices).max(axis=2)
         self.faithful = precise & complete & (self.dice >= yardstick.dice)
+        self.agreed = np.zeros(len(mean), dtype=bool) if alike is None else alike >= yardstick.dice
         margin = 1 + (yardstick.margin - 1) * min(1.0, FEW / len(matrices))
         mean_share = frequency[:, None] * mean
         self.cancels = (np.diag(mean) > margin * np.where(off, -np.inf, mean).max(axis=1)) & (
@@ -252,7 +263,7 @@ class _Support:
 
     def nobody(self, names: list[str], raters: list[str]) -> list[str]:
         """Name classes that no rater marks faithfully and whose errors do not cancel in the mean either."""
-        lost = np.flatnonzero(~(self.faithful.any(axis=0) | self.cancels))
+        lost = np.flatnonzero(~(self.faithful.any(axis=0) | self.cancels | self.agreed))
         if len(lost) == 0:
             return []
         closest = self.dice.argmax(axis=0)
@@ -266,7 +277,7 @@ class _Support:
         """Name classes on which only one rater is close to the estimate, and all others err to one side of it."""
         problems = []
         told = np.arange(len(names)) > (0 if len(names) == 2 else -1)  # what is more of one class is less of the other
-        for c in np.flatnonzero((self.faithful.sum(axis=0) == 1) & ~self.cancels & told):
+        for c in np.flatnonzero((self.faithful.sum(axis=0) == 1) & ~(self.cancels | self.agreed) & told):
             one = int(self.faithful[:, c].argmax())
             others = np.arange(len(raters)) != one
             more, less = (errors[others, c] > NOTICEABLE for errors in (self.added, self.missed))

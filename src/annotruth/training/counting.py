@@ -12,6 +12,7 @@ from torch import Tensor
 
 from annotruth.methods import Method, Parts
 from annotruth.training.data import Cases, loader
+from annotruth.validation import MISSING_PIXEL
 
 RESAMPLES = 200
 
@@ -26,11 +27,14 @@ class Counts:
     decided : (raters, classes, classes) the same over all items, a pixel being of its likeliest class alone
     learnt : (items, raters, classes, classes) rows of the method's own matrices, summed with the estimated truth as
         weight; None where it has none
+    alike : (classes,) Dice of the two raters who agree best on a class, over all pixels that both labelled; 0 where no
+        two did
     """
 
     met: np.ndarray
     decided: np.ndarray
     learnt: np.ndarray | None
+    alike: np.ndarray
 
     def confusion(self) -> np.ndarray:
         """Matrices (raters, classes, classes): the method's own, or else what the labels say."""
@@ -50,6 +54,7 @@ def count_items(
     patch : the most that fits through the network at once
     """
     every: list[tuple[Tensor, ...]] = []
+    both = either = torch.zeros(())
     for batch in loader(cases, batch_size):
         sizes = [cases.annotations.shape(position) for position in batch.positions.tolist()]
         sums: list[Tensor] = []
@@ -60,8 +65,11 @@ def count_items(
                 found.append(method.confusion(parts, batch.images[window]).mean_rows(truth)[0])
             sums = [a + b.double() for a, b in zip(sums, found)] if sums else [each.double() for each in found]
         every.append(tuple(sums))
+        marked = _marked_together(batch.labels, len(cases.annotations.classes))
+        both, either = both + marked[0], either + marked[1]
     met, decided, *learnt = (torch.cat(of_batches).numpy() for of_batches in zip(*every))
-    return Counts(met, decided.sum(axis=0), learnt[0] if learnt else None)
+    alike = (both / either.clamp_min(1)).triu(diagonal=1).amax(dim=(1, 2)).numpy()
+    return Counts(met, decided.sum(axis=0), learnt[0] if learnt else None, alike)
 
 
 @torch.no_grad()
@@ -117,6 +125,18 @@ def _against_labels(truth: Tensor, labels: Tensor) -> Tensor:
     truth, labels = truth.flatten(2), labels.flatten(2)
     met = [torch.einsum("bis,brs->bri", truth, (labels == number).to(truth.dtype)) for number in range(truth.shape[1])]
     return torch.stack(met, dim=3)
+
+
+def _marked_together(labels: Tensor, classes: int) -> tuple[Tensor, Tensor]:
+    """Numerator and denominator of the Dice of every two raters on each class: (classes, raters, raters) each.
+
+    Of labels (batch, raters, *spatial), only pixels that both labelled count.
+    """
+    labels = labels.flatten(2)
+    given = (labels != MISSING_PIXEL).float()
+    marked = torch.stack([(labels == number).float() for number in range(classes)])
+    size = torch.einsum("cbrs,bqs->crq", marked, given).double()
+    return 2 * torch.einsum("cbrs,cbqs->crq", marked, marked).double(), size + size.transpose(1, 2)
 
 
 def row_means(rows: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -34,7 +34,7 @@ def warn_doubts(
         frequency = counts.decided.sum(axis=(0, 2))
         problems += warn_identifiability(
             decided, frequency / frequency.sum(), labelled, raters=raters, classes=classes,
-            yardstick=PREDICTED_MASKS, stacklevel=stacklevel + 1,
+            yardstick=PREDICTED_MASKS, alike=counts.alike, stacklevel=stacklevel + 1,
         )  # fmt: skip
     return problems
 
