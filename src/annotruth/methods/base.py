@@ -28,13 +28,17 @@ Task = Literal["masks", "labels"]
 
 @dataclass(frozen=True)
 class Shape:
-    """What a network must fit: the data's channels (or features), raters, classes, spatial axes, and the task."""
+    """What a network must fit: the data's channels (or features), raters, classes, spatial axes, and the task.
+
+    ``rater_columns`` counts the numbers that tell what is known of a rater, where the method takes that.
+    """
 
     channels: int
     raters: int
     classes: int
     dims: int
     task: Task = "masks"
+    rater_columns: int = 0
 
 
 class Batch(NamedTuple):

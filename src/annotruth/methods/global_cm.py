@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
+from annotruth.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.methods.base import Batch, Method, Parts, Shape, register
 from annotruth.methods.consensus import Consensus
+from annotruth.methods.rater_features import RaterCode, feature_names, know_raters
 from annotruth.methods.trace_rule import TraceRule
-from annotruth.nn import GlobalAnnotators, IdentityConfusion, noisy_label_loss
+from annotruth.nn import FeatureAnnotators, GlobalAnnotators, IdentityConfusion, noisy_label_loss
 from annotruth.validation import one_of
 
 AT_THEIR_WORD = 0.5
@@ -56,6 +59,8 @@ class GlobalCM(Method):
         likelihood of held-out labels allows (``methods.trace_rule``)
     trace : which diagonal entries count, "posterior" or "plain" (see ``nn.noisy_label_loss``)
     warmup : share of the training before errors are learnt together with the truth
+    rater_features : names of what is known of every rater (``rater_info``, or raters in dataset.json), a number or a
+        word each, that may foretell errors: ("years", "site") or "years,site". Then a new rater has an expected matrix
     """
 
     name = "global-cm"
@@ -68,14 +73,29 @@ class GlobalCM(Method):
     trace_weight: float | None = None
     trace: Literal["posterior", "plain"] = "posterior"
     warmup: float = 0.4
+    rater_features: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "rater_features", feature_names(self.rater_features))
         one_of(self.trace, ("posterior", "plain"), "trace")
         if not 0 <= self.warmup < 1:
             raise InputError(f"warmup is a share of the training, 0 ≤ warmup < 1, not {self.warmup}.")
 
+    def check(self, annotations: Annotations) -> None:
+        RaterCode.of(annotations, self.rater_features)
+
     def annotator_model(self, shape: Shape) -> nn.Module:
+        if self.rater_features:
+            return FeatureAnnotators(shape.raters, shape.classes, shape.rater_columns)
         return GlobalAnnotators(shape.raters, shape.classes)
+
+    def prepare(self, parts: Parts, annotations: Annotations) -> None:
+        if self.rater_features:
+            know_raters(parts.annotators, annotations, self.rater_features)
+
+    def finish(self, parts: Parts, batches: Iterable[Batch]) -> None:
+        if self.rater_features:
+            parts.annotators.table.settle()  # type: ignore[operator, union-attr]
 
     def build(self, shape: Shape, network: nn.Module | None = None) -> Parts:
         return LearntParts(

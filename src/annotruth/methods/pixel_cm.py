@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from annotruth.errors import InputError
 from annotruth.methods.base import Batch, Parts, Shape, register
 from annotruth.methods.global_cm import GlobalCM, LearntParts
-from annotruth.nn import Confusion, LowRankAnnotators, PixelAnnotators, PixelHeads, unet
+from annotruth.nn import Confusion, FeaturePixelAnnotators, LowRankAnnotators, PixelAnnotators, PixelHeads, unet
 from annotruth.validation import one_of
 
 SHARED = 16
@@ -56,8 +56,14 @@ class PixelCM(GlobalCM):
     def __post_init__(self) -> None:
         super().__post_init__()
         one_of(self.features, ("own", "shared"), "features")
+        if self.rater_features and self.features == "shared":
+            raise InputError("rater_features need features='own'.")
 
     def annotator_model(self, shape: Shape) -> nn.Module:
+        if self.rater_features:
+            return FeaturePixelAnnotators(
+                shape.channels, shape.raters, shape.classes, shape.rater_columns, dims=shape.dims
+            )  # fmt: skip
         return PixelAnnotators(shape.channels, shape.raters, shape.classes, dims=shape.dims)
 
     def build(self, shape: Shape, network: nn.Module | None = None) -> Parts:
@@ -88,6 +94,8 @@ class PixelCMLowRank(GlobalCM):
         super().__post_init__()
         if self.rank < 1:
             raise InputError(f"rank must be at least 1, not {self.rank}.")
+        if self.rater_features:
+            raise InputError("pixel-cm-lowrank takes no rater_features; pixel-cm and global-cm do.")
 
     def annotator_model(self, shape: Shape) -> nn.Module:
         return LowRankAnnotators(shape.channels, shape.raters, shape.classes, dims=shape.dims, rank=self.rank)

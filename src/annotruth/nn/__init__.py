@@ -13,6 +13,7 @@ from annotruth.nn.annotators import (
 from annotruth.nn.backbones import AnySize, unet
 from annotruth.nn.classifiers import classifier_network, linear, mlp, small_cnn, small_resnet
 from annotruth.nn.confusion import Confusion, GlobalConfusion, IdentityConfusion, PixelConfusion
+from annotruth.nn.features import FeatureAnnotators, FeaturePixelAnnotators, FeatureTable
 from annotruth.nn.labels import class_index, is_given
 from annotruth.nn.likelihood import observed_log_likelihood
 from annotruth.nn.low_rank import GlobalLowRankConfusion, LowRankConfusion
@@ -22,6 +23,9 @@ from annotruth.nn.prob_unet import ProbabilisticUNet
 __all__ = [
     "AnySize",
     "Confusion",
+    "FeatureAnnotators",
+    "FeaturePixelAnnotators",
+    "FeatureTable",
     "GlobalAnnotators",
     "GlobalConfusion",
     "GlobalLowRankAnnotators",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from annotruth.methods import Method, Parts
+from annotruth.nn import Confusion
 from annotruth.training.data import Cases, loader
 from annotruth.validation import MISSING_PIXEL
 
@@ -73,13 +74,20 @@ def count_items(
 
 
 @torch.no_grad()
-def own_confusion(method: Method, parts: Parts, image: Tensor, patch: Sequence[int] | None) -> np.ndarray:
-    """The method's own matrices (raters, classes, classes) on one image (channels, *spatial), averaged."""
+def mean_matrices(
+    confusion: Callable[[Tensor], Confusion], parts: Parts, image: Tensor, patch: Sequence[int] | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sum an annotator model's matrices over one image (channels, *spatial), with the estimated truth as weight.
+
+    Returns
+    -------
+    rows : (raters, classes, classes);  weights : (classes,)
+    """
     rows, weights = torch.zeros(()), torch.zeros(())
     for window, truth in _estimates(parts, image[None], [tuple(image.shape[1:])], patch):
-        row, weight = method.confusion(parts, image[None][window]).mean_rows(truth)
+        row, weight = confusion(image[None][window]).mean_rows(truth)
         rows, weights = rows + row.double(), weights + weight.double()
-    return (rows / weights.clamp_min(1e-9))[0].numpy()
+    return rows[0].numpy(), weights[0, 0, :, 0].numpy()
 
 
 def _estimates(

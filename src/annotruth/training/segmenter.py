@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,13 @@ from torch import nn
 from annotruth.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.methods import Method, Shape, make_method
+from annotruth.methods.rater_features import RaterCode
 from annotruth.training.annotators import RaterFacts
-from annotruth.training.counting import count_items, own_confusion, resampled_intervals
+from annotruth.training.counting import count_items, mean_matrices, resampled_intervals
 from annotruth.training.data import Cases, Standard, training_patch
 from annotruth.training.doubts import warn_doubts, warn_small
 from annotruth.training.estimator import Estimator
+from annotruth.training.expected import ExpectedAnnotator
 from annotruth.validation import finite_image
 
 BATCH_PIXELS = 2**20
@@ -126,7 +129,11 @@ class Segmenter(Estimator):
         self._patch = training_patch(annotations, self.patch_size)
         train, held_out = self._split(annotations)
         self._standard = Standard.of(train)
-        self._shape = Shape(len(self._standard.mean), len(self.raters_), len(self.classes_), len(train.shape(0)))
+        self._rater_code = RaterCode.of(annotations, getattr(method, "rater_features", ()))
+        self._shape = Shape(
+            len(self._standard.mean), len(self.raters_), len(self.classes_), len(train.shape(0)),
+            rater_columns=self._rater_code.columns,
+        )  # fmt: skip
         cases = Cases(train, method, self._standard, self._patch, self.augment, self.seed)
         validation = None if held_out is None else Cases(held_out, method, self._standard, self._patch, seed=self.seed)
         self._build(method)
@@ -229,7 +236,19 @@ class Segmenter(Estimator):
         if not method.learns_annotators:
             return np.broadcast_to(self.confusion_, (len(images), *self.confusion_.shape)).copy()
         tensors = (self._standardised(image, f"Image {position}") for position, image in enumerate(images))
-        return np.stack([own_confusion(method, self._parts, tensor, self._patch) for tensor in tensors])
+        sums = [mean_matrices(partial(method.confusion, self._parts), self._parts, t, self._patch) for t in tensors]
+        return np.stack([rows / np.maximum(weights, 1e-9)[:, None] for rows, weights in sums])
+
+    def expected_annotator(self, features: Mapping[str, Any]) -> ExpectedAnnotator:
+        """A rater who has labelled nothing, but of whom the features that were trained on are known.
+
+        Needs ``rater_features``: ``Segmenter("pixel-cm", rater_features=("years", "site"))``.
+        """
+        check_is_fitted(self, "annotators_")
+        if self._rater_code.columns == 0:
+            raise InputError("The model was trained without rater_features, so that it knows nothing of other raters.")
+        self._rater_code.encode(features)  # refuses what the model cannot know
+        return ExpectedAnnotator(dict(features), self)
 
     def _predict_one(self, image: np.ndarray, position: int) -> np.ndarray:
         tensor = self._standardised(image, f"Image {position}")[None]
@@ -271,12 +290,13 @@ class Segmenter(Estimator):
         return {"patch_size": self._patch, "network": "own" if self.network is not None else "U-Net"}
 
     def _facts(self) -> dict[str, Any]:
-        return {"pixel_values": self.pixel_values_, "patch": self._patch}
+        return {"pixel_values": self.pixel_values_, "patch": self._patch, "rater_code": vars(self._rater_code)}
 
     def _take_facts(self, facts: dict[str, Any]) -> None:
         values = facts["pixel_values"]
         self.pixel_values_ = None if values is None else {int(number): value for number, value in values.items()}
         self._patch = None if facts["patch"] is None else tuple(facts["patch"])
+        self._rater_code = RaterCode(**facts["rater_code"])
 
 
 def _batch_size(annotations: Annotations, patch: tuple[int, ...] | None) -> int:
