@@ -12,24 +12,12 @@ from torch import Tensor, nn
 from annotruth.errors import InputError
 from annotruth.fusion.em import confusion_from_counts
 from annotruth.methods.base import Batch, Method, Parts, Shape, register
-from annotruth.methods.em_steps import add_counts, label_posterior
+from annotruth.methods.em import AlternatingParts
+from annotruth.methods.em_steps import add_counts, add_counts_by_others, cross_entropy, label_posterior, likeliest
 from annotruth.nn import IdentityConfusion, KnownAnnotators, noisy_label_loss
 
-FAITHFUL = 1.0
-"""Right answers of each class that a rater is taken to have given before: who answers little is taken at their word."""
-UNSEEN = 0.01
-"""And so many of every wrong kind, so that none is impossible."""
-
-
-class CountedParts(Parts):
-    """A network, and matrices counted against what it makes of the items."""
-
-    annotators: KnownAnnotators
-    counted: Tensor
-
-    def __init__(self, truth: nn.Module, annotators: nn.Module) -> None:
-        super().__init__(truth, annotators)
-        self.register_buffer("counted", torch.tensor(False))
+FAITHFUL, UNSEEN = 0.1, 0.01
+"""Right answers of each class, and answers of each kind, that every rater is taken to have given before."""
 
 
 @register
@@ -38,10 +26,13 @@ class CountedCM(Method):
     """Each rater errs in one way.
 
     The network first learns from labels taken at their word, so that it calls most items what they are most often
-    called, which is right where the raters' errors cancel. Matrices are then counted against its answers, and from then
-    on before every epoch against the posterior of the truth: network and all labels of an item together. They are the
-    best there are for this posterior, so there is no learning rate to find for them, and thousands of raters cost
-    nothing between two counts. The network learns by the likelihood of each label given the matrices.
+    called, which is right where the raters' errors cancel. Each rater's labels are then counted against what the
+    network and the other raters of an item say. From then on they are counted anew before every epoch, against the
+    posterior of the truth: the network and all labels of an item together. The network learns from that posterior,
+    which follows it at every step; this maximises the likelihood of all labels of an item, given the image.
+
+    The matrices are the best there are for a posterior. So there is no learning rate to find for them, and raters by
+    the thousand cost nothing between two counts.
 
     Options
     -------
@@ -70,37 +61,40 @@ class CountedCM(Method):
 
     def build(self, shape: Shape, network: nn.Module | None = None) -> Parts:
         plain = super().build(shape, network)
-        return CountedParts(plain.truth, plain.annotators)
+        return AlternatingParts(plain.truth, plain.annotators, shape.classes)
 
     def settled(self, parts: Parts, progress: float) -> bool:
-        assert isinstance(parts, CountedParts)
-        return bool(parts.counted)
+        assert isinstance(parts, AlternatingParts)
+        return bool(parts.stage > 0)
 
     def begin_epoch(self, parts: Parts, batches: Iterable[Batch], progress: float) -> None:
         if progress > 0 and progress >= self.warmup:
             self.finish(parts, batches)
 
     def finish(self, parts: Parts, batches: Iterable[Batch]) -> None:
-        assert isinstance(parts, CountedParts)
+        assert isinstance(parts, AlternatingParts)
         matrices = parts.annotators.matrices
         counts = np.zeros(matrices.shape)
         for batch in batches:
             log_truth = parts.log_truth(batch.images)
-            if parts.counted:
-                truth = label_posterior(log_truth, batch.labels, matrices[batch.raters])
+            if parts.stage > 0:
+                add_counts(counts, batch, label_posterior(log_truth, batch.labels, matrices[batch.raters])[0])
             else:
-                truth = torch.zeros_like(log_truth).scatter_(1, log_truth.argmax(dim=1, keepdim=True), 1.0)
-            add_counts(counts, batch, truth)
+                add_counts_by_others(counts, batch, likeliest(log_truth))
         before = FAITHFUL * np.eye(matrices.shape[1]) + UNSEEN
-        matrices.copy_(torch.from_numpy(with_least_trace(confusion_from_counts(counts, before), self.trace_weight)))
-        parts.counted.fill_(True)
+        shares = confusion_from_counts(counts, before)
+        matrices.copy_(torch.from_numpy(with_least_trace(shares, self.trace_weight)))
+        parts.stage.add_(1)
 
     def loss(self, parts: Parts, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
-        assert isinstance(parts, CountedParts)
+        assert isinstance(parts, AlternatingParts)
         log_truth = parts.log_truth(batch.images)
-        if parts.counted:
-            return noisy_label_loss(log_truth, parts.rater_confusion(batch), batch.labels)
-        return noisy_label_loss(log_truth, IdentityConfusion(batch.labels.shape[1], log_truth.shape[1]), batch.labels)
+        if parts.stage == 0:
+            word = IdentityConfusion(batch.labels.shape[1], log_truth.shape[1])
+            return noisy_label_loss(log_truth, word, batch.labels)
+        target, evidence = label_posterior(log_truth, batch.labels, parts.annotators.matrices[batch.raters])
+        given = (batch.labels >= 0).sum().clamp_min(1)
+        return cross_entropy(log_truth, target, batch.labels), -evidence.sum() / given
 
 
 def with_least_trace(shares: np.ndarray, weight: float) -> np.ndarray:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from annotruth.methods.base import Batch, Method, Parts, Shape, register
-from annotruth.nn import Confusion, GlobalConfusion, class_index, is_given
+from annotruth.nn import Confusion, GlobalConfusion, is_given
 from annotruth.nn.blocks import one_pixel_axis
 from annotruth.nn.rater_table import rater_rows
 
@@ -23,9 +23,14 @@ class CrowdLayer(nn.Module):
     def forward(self, images: Tensor, raters: Tensor | None = None) -> Confusion:
         return GlobalConfusion(rater_rows(self.maps, raters).softmax(dim=2))
 
-    def log_labels(self, truth: Tensor, raters: Tensor | None = None) -> Tensor:
-        """Log-probabilities (batch, raters, observed, pixels) of labels, for truth (batch, classes, pixels)."""
-        return torch.einsum("bis,rij->brjs", truth, rater_rows(self.maps, raters)).log_softmax(dim=2)
+    def log_likelihood(self, truth: Tensor, labels: Tensor, raters: Tensor | None = None) -> Tensor:
+        """Log-probabilities (given,) of the given ones of labels (batch, raters, pixels).
+
+        Others are not looked at: of many raters few label an item. ``truth`` is (batch, classes, pixels).
+        """
+        item, rater, pixel = is_given(labels, truth.shape[1]).nonzero(as_tuple=True)
+        scores = torch.einsum("ni,nij->nj", truth[item, :, pixel], rater_rows(self.maps, raters)[rater])
+        return scores.log_softmax(dim=1).gather(1, labels[item, rater, pixel, None].long()).squeeze(1)
 
 
 @register
@@ -44,9 +49,6 @@ class CrowdLayerMethod(Method):
     def loss(self, parts: Parts, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
         assert isinstance(parts.annotators, CrowdLayer)
         truth = one_pixel_axis(parts.log_truth(batch.images).exp(), 2)
-        labels = one_pixel_axis(batch.labels, 2)
-        said = parts.annotators.log_labels(truth, batch.raters)
-        observed = class_index(labels, truth.shape[1]).unsqueeze(2)
-        given = is_given(labels, truth.shape[1])
-        loss = -(said.gather(2, observed).squeeze(2) * given).sum() / given.sum().clamp_min(1)
+        said = parts.annotators.log_likelihood(truth, one_pixel_axis(batch.labels, 2), batch.raters)
+        loss = -said.sum() / max(len(said), 1)
         return loss, loss.detach()

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from annotruth.errors import InputError
 from annotruth.fusion.em import confusion_from_counts
 from annotruth.methods.base import Batch, Method, Parts, Shape, register
-from annotruth.methods.em_steps import add_counts, cross_entropy, label_posterior, label_shares
+from annotruth.methods.em_steps import add_counts, cross_entropy, label_posterior, label_shares, likeliest
 from annotruth.nn import KnownAnnotators, noisy_label_loss
 from annotruth.nn.blocks import one_pixel_axis
 
@@ -36,7 +36,7 @@ class AlternatingParts(Parts):
     stage: Tensor
     frequency: Tensor
 
-    def __init__(self, truth: nn.Module, annotators: nn.Module, classes: int, look_back: bool) -> None:
+    def __init__(self, truth: nn.Module, annotators: nn.Module, classes: int, look_back: bool = False) -> None:
         super().__init__(truth, annotators)
         self.register_buffer("stage", torch.tensor(0))
         self.register_buffer("frequency", torch.full((classes,), 1 / classes))
@@ -75,7 +75,7 @@ class Alternating(Method):
         """
         matrices = parts.annotators.matrices
         here = matrices if batch.raters is None else matrices[batch.raters]
-        return label_posterior(self.log_prior(parts, batch, log_truth), batch.labels, here)
+        return label_posterior(self.log_prior(parts, batch, log_truth), batch.labels, here)[0]
 
     def log_prior(self, parts: AlternatingParts, batch: Batch, log_truth: Tensor) -> Tensor:
         """The prior of the E-step: what the network makes of the batch."""
@@ -163,7 +163,7 @@ class ModelBootstrappedEM(Alternating):
         return parts.frequency.log().view(1, -1, *[1] * (log_truth.ndim - 2)).expand(log_truth.shape)
 
     def counted_against(self, target: Tensor, log_truth: Tensor) -> Tensor:
-        return torch.zeros_like(log_truth).scatter_(1, log_truth.argmax(dim=1, keepdim=True), 1.0)
+        return likeliest(log_truth)
 
 
 @register

@@ -13,7 +13,7 @@ from annotruth.nn import class_index, is_given
 from annotruth.nn.blocks import one_pixel_axis
 
 
-def label_posterior(log_prior: Tensor, labels: Tensor, matrices: Tensor) -> Tensor:
+def label_posterior(log_prior: Tensor, labels: Tensor, matrices: Tensor) -> tuple[Tensor, Tensor]:
     """E-step: how probable each class is, given a prior, the labels, and how each rater errs.
 
     Parameters
@@ -22,18 +22,25 @@ def label_posterior(log_prior: Tensor, labels: Tensor, matrices: Tensor) -> Tens
     labels : (batch, raters, *spatial)
     matrices : (raters, classes, classes) of the same raters
 
+    Returns
+    -------
+    posterior : (batch, classes, *spatial)
+    log_evidence : (batch, *spatial) log-probability of the labels; the posterior is its gradient by ``log_prior``
+
     Examples
     --------
     >>> prior = torch.tensor([[0.5, 0.5]]).log()
     >>> matrices = torch.tensor([[[0.9, 0.1], [0.2, 0.8]]]).repeat(2, 1, 1)
-    >>> label_posterior(prior, torch.tensor([[1, 1]]), matrices)
+    >>> posterior, _ = label_posterior(prior, torch.tensor([[1, 1]]), matrices)
+    >>> posterior
     tensor([[0.0154, 0.9846]])
     """
     rows = one_pixel_axis(log_prior.detach(), 2).movedim(1, 2).flatten(0, 1)
     confusion = log_of(matrices.double().cpu().numpy())
-    posterior, _ = truth_posterior(_answers(labels, rows.shape[1]), rows.double().cpu().numpy(), confusion)
+    posterior, evidence = truth_posterior(_answers(labels, rows.shape[1]), rows.double().cpu().numpy(), confusion)
     pixels = torch.from_numpy(posterior).to(log_prior).unflatten(0, (len(log_prior), -1)).movedim(2, 1)
-    return pixels.reshape(log_prior.shape)
+    log_evidence = torch.from_numpy(evidence).to(log_prior).view(len(log_prior), *log_prior.shape[2:])
+    return pixels.reshape(log_prior.shape), log_evidence
 
 
 def add_counts(counts: np.ndarray, batch: Batch, truth: Tensor) -> None:
@@ -44,6 +51,32 @@ def add_counts(counts: np.ndarray, batch: Batch, truth: Tensor) -> None:
     rows = one_pixel_axis(truth, 2).movedim(1, 2).flatten(0, 1).double().cpu().numpy()
     raters = slice(None) if batch.raters is None else batch.raters.cpu().numpy()
     counts[raters] += expected_counts(_answers(batch.labels, rows.shape[1]), rows, batch.labels.shape[1])
+
+
+def add_counts_by_others(counts: np.ndarray, batch: Batch, vote: Tensor) -> None:
+    """Count each label against the other labels of its item and one more vote (batch, classes, *spatial).
+
+    Nobody is judged by their own label, and whoever labels alone by the vote. ``counts`` as in :func:`add_counts`.
+
+    Examples
+    --------
+    >>> counts = np.zeros((3, 2, 2))
+    >>> batch = Batch(torch.empty(1, 5), torch.tensor([[0, 1, -1]]))
+    >>> add_counts_by_others(counts, batch, torch.tensor([[0.0, 1.0]]))
+    >>> counts[0], counts[1]  # one said 0, where another and the vote say 1; one said 1, where they differ
+    (array([[0., 0.],
+           [1., 0.]]), array([[0. , 0.5],
+           [0. , 0.5]]))
+    """
+    labels = one_pixel_axis(batch.labels, 2)
+    given = is_given(labels, vote.shape[1])
+    votes = label_shares(labels, vote.shape[1]) * given.sum(dim=1, keepdim=True) + one_pixel_axis(vote, 2)
+    item, rater, pixel = given.nonzero(as_tuple=True)
+    said = labels[item, rater, pixel].long()
+    others = votes[item, :, pixel].scatter_add_(1, said[:, None], -torch.ones_like(said[:, None], dtype=votes.dtype))
+    who = rater if batch.raters is None else batch.raters[rater]
+    shares = (others / others.sum(dim=1, keepdim=True)).double().cpu().numpy()
+    np.add.at(counts.swapaxes(1, 2), (who.cpu().numpy(), said.cpu().numpy()), shares)
 
 
 def label_shares(labels: Tensor, classes: int) -> Tensor:
@@ -60,6 +93,11 @@ def label_shares(labels: Tensor, classes: int) -> Tensor:
     shares.scatter_add_(1, class_index(labels, classes), given)
     total = given.sum(dim=1, keepdim=True)
     return torch.where(total > 0, shares / total.clamp_min(1), 1 / classes)
+
+
+def likeliest(log_truth: Tensor) -> Tensor:
+    """1 for the likeliest class, 0 for the others: (batch, classes, *spatial), without gradient."""
+    return torch.zeros_like(log_truth).scatter_(1, log_truth.argmax(dim=1, keepdim=True), 1.0)
 
 
 def cross_entropy(log_truth: Tensor, target: Tensor, labels: Tensor) -> Tensor:

@@ -1,0 +1,123 @@
+"""One training step with thousands of raters beside one with five: ``python -m benchmarks.raters``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from annotruth import Annotations
+from annotruth.answers import sort_answers
+from annotruth.methods import Shape, make_method
+from annotruth.training.answered import AnsweredItems
+from annotruth.training.data import Standard
+from annotruth.training.optimiser import RowAdamW
+from benchmarks.measure import ROOT, PeakMemory, Row, machine, seconds
+from benchmarks.results import line
+
+SEED, REPEATS = 0, 100
+FEW, MANY = 5, 5000
+ITEMS, BATCH, CLASSES, MANY_CLASSES = 4000, 50, 10, 1000
+MOST = 1.5
+"""How many times as long a step with many raters may take."""
+DATA = {"features": (64,), "pictures": (1, 28, 28)}
+
+
+def items(raters: int, classes: int, size: tuple[int, ...]) -> AnsweredItems:
+    """Random items with random answers of two or three raters each."""
+    rng = np.random.default_rng(SEED)
+    who = [rng.choice(raters, size=count, replace=False) for count in rng.integers(2, 4, ITEMS)]
+    item, rater = np.repeat(np.arange(ITEMS), [len(some) for some in who]), np.concatenate(who)
+    annotations = Annotations(
+        kind="labels", items=[str(number) for number in range(ITEMS)], classes=[str(c) for c in range(classes)],
+        raters=[str(number) for number in range(raters)], images=rng.normal(size=(ITEMS, *size)).astype(np.float32),
+        answers=sort_answers(item, rater, rng.integers(0, classes, len(item))),
+    )  # fmt: skip
+    return AnsweredItems(annotations, Standard([0.0] * size[0], [1.0] * size[0]))
+
+
+def training(method: str, raters: int, classes: int, size: tuple[int, ...]) -> Callable[[], None]:
+    """A step: the next batch put together, loss, gradients, optimiser; after the warm-up."""
+    torch.manual_seed(SEED)
+    made, data = make_method(method, task="labels"), items(raters, classes, size)
+    parts = made.build(Shape(size[0], raters, classes, len(size) - 1, "labels"))
+    if method == "global-cm":
+        parts.counted.fill_(True)
+    optimiser = RowAdamW(parts.parameters(), lr=1e-3, fused=True)
+    order = iter(np.random.default_rng(SEED).integers(0, ITEMS, (10_000, BATCH)).tolist())
+
+    def step() -> None:
+        loss, _ = made.loss(parts, data.__getitems__(next(order)), progress=0.9)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+
+    return step
+
+
+def in_turns(one: Callable[[], None], other: Callable[[], None]) -> tuple[float, float]:
+    """The median time of each, steps taken in turns, so that whatever else the machine does slows both."""
+    for work in (one, other):
+        work()
+    times = np.array([(seconds(one), seconds(other)) for _ in range(REPEATS)])
+    return tuple(np.median(times, axis=0).tolist())
+
+
+def run() -> Iterator[Row]:
+    """Time of a step by method and kind of data, and memory with a thousand classes."""
+    for kind, size in DATA.items():
+        for method in ("global-cm", "global-cm-lowrank", "crowd-layer", "max-mig"):
+            many, few = in_turns(training(method, MANY, CLASSES, size), training(method, FEW, CLASSES, size))
+            details = {"ms": round(1000 * many, 2), "ms with few": round(1000 * few, 2)}
+            work = f"A step of {method} on {kind}, {MANY:,} raters, {CLASSES} classes"
+            yield Row(work, f"{FEW} raters", many / few, "× the time", MOST, at_most=True, details=details)
+    with PeakMemory() as peak:
+        training("global-cm-lowrank", MANY, MANY_CLASSES, DATA["features"])()
+    full = MANY * MANY_CLASSES**2 * 4
+    work = f"A first step of global-cm-lowrank, {MANY:,} raters, {MANY_CLASSES:,} classes"
+    details = {"MB": round(peak.extra / 1e6), "MB of full matrices": round(full / 1e6)}
+    yield Row(work, "full matrices", peak.extra / full, "× the memory", 0.05, at_most=True, details=details)
+
+
+def write(folder: Path, rows: list[Row]) -> None:
+    """Write raters-speed.md and .json."""
+    about = {name: value for name, value in machine().items() if name not in ("numba", "SimpleITK", "crowd-kit")}
+    about |= {"torch": version("torch"), "threads": torch.get_num_threads()}
+    found = {"machine": about, "seed": SEED, "rows": [asdict(row) | {"passed": row.passed} for row in rows]}
+    heads = ["work", "beside", "measured", "target", "reached", "behind it"]
+    page = [
+        "# Speed with thousands of raters",
+        "",
+        f"Made by `python -m benchmarks.raters`. Each of {ITEMS:,} random items is answered by two or three raters. A "
+        f"step takes {BATCH} items: the batch is put together, loss, gradients, and one step of the optimiser. Times "
+        f"are medians of {REPEATS} steps, with many raters and with few in turns, after the warm-up. The network is "
+        "the default one: a small one makes whatever the raters cost show most.",
+        "",
+        *["| " + " | ".join(cells) + " |" for cells in (heads, ["---"] * len(heads), *map(line, rows))],
+        "",
+        f"Measured on: {', '.join(f'{name} {value}' for name, value in about.items())}. Seed {SEED}.",
+        "",
+    ]
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "raters-speed.json").write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
+    (folder / "raters-speed.md").write_text("\n".join(page))
+
+
+def main() -> int:
+    """Give 0 if every target was reached, else 1."""
+    rows = []
+    for row in run():
+        print(" | ".join(line(row)), flush=True)
+        rows.append(row)
+    write(ROOT / "docs" / "results", rows)
+    return 0 if all(row.passed for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
