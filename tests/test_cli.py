@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,11 @@ import pytest
 from PIL import Image
 
 from annotruth.cli import app
-from annotruth.errors import InputError
+from annotruth.errors import IdentifiabilityWarning, InputError
 from annotruth.simulate import noisy_digits
+
+# Trainings of one epoch: a model that knows little is rightly doubted.
+pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
 
 Run = Callable[..., Any]
 QUICK = ("--epochs", 1, "--quiet", "--accelerator", "cpu")
@@ -35,7 +39,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("simulate", home / "digits", "-o", home / "cases"),
         ("train", home / "cases", "-o", home / "run", *QUICK),
     ):
-        app([str(word) for word in command], standalone_mode=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", IdentifiabilityWarning)
+            app([str(word) for word in command], standalone_mode=False)
     return home
 
 

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from annotruth import Annotations, Segmenter, load_model
-from annotruth.methods import METHODS, Batch, Shape, make_method
+from annotruth.methods import Batch, Shape, make_method
+from annotruth.methods.base import methods_for
 from annotruth.simulate import noisy_digits, simulate_masks
 
 pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
@@ -19,7 +20,7 @@ def digits():
     return simulate_masks(truth, keep=3).annotations(images=images)
 
 
-@pytest.fixture(scope="module", params=METHODS)
+@pytest.fixture(scope="module", params=methods_for("masks"))
 def method(request):
     return request.param
 

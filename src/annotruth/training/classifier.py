@@ -69,7 +69,7 @@ class Classifier(ClassifierMixin, Estimator):
     >>> truth = rng.integers(0, 3, 600)
     >>> features = np.eye(3)[truth] + rng.normal(0, 0.2, (600, 3))
     >>> answers = simulate_labels(truth, label_group("pairwise-flipper", 5, 3, skill=0.7), keep=1).answers
-    >>> model = at.Classifier("global-cm", network="linear", progress=False).fit(features, answers)
+    >>> model = at.Classifier("global-cm", network="linear", learning_rate=0.05, progress=False).fit(features, answers)
     >>> model.score(features, truth) > 0.95
     True
     """
