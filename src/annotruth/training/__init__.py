@@ -8,10 +8,11 @@ from torch import nn
 
 from annotruth.training.annotators import Annotator
 from annotruth.training.classifier import Classifier
+from annotruth.training.expected import ExpectedAnnotator
 from annotruth.training.segmenter import Segmenter
 from annotruth.training.storage import read_facts
 
-__all__ = ["Annotator", "Classifier", "Segmenter", "load_model"]
+__all__ = ["Annotator", "Classifier", "ExpectedAnnotator", "Segmenter", "load_model"]
 
 
 def load_model(path: str | Path, network: nn.Module | None = None) -> Segmenter | Classifier:
