@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import torch
+from scipy.special import entr
 from torch import Tensor, nn
 
+from annotruth.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.fusion.em import confusion_from_counts
 from annotruth.methods.base import Batch, Method, Parts, Shape, register
@@ -18,6 +21,31 @@ from annotruth.nn import IdentityConfusion, KnownAnnotators, noisy_label_loss
 
 FAITHFUL, UNSEEN = 0.1, 0.01
 """Right answers of each class, and answers of each kind, that every rater is taken to have given before."""
+LEAST_GAIN, LAST_SHARE = 0.02, 0.2
+"""The network has learnt what the labels say at their word when it explains each by so much more than the classes'
+frequency does, in nats, and the last epoch brought no more than this share of it."""
+LATEST = 0.5
+"""Share of the training by which matrices are counted in any case."""
+SETTLED = 0.7
+"""Share of the training before which no weights are chosen: matrices still move, and the learning rate is high."""
+
+
+class CountedParts(AlternatingParts):
+    """A network and matrices counted against it.
+
+    Attributes
+    ----------
+    explained : negative log-likelihood of a label, in nats: by the classes' frequency alone, and after the last epoch
+    ready : whether the network has learnt what labels say at their word
+    """
+
+    explained: Tensor
+    ready: Tensor
+
+    def __init__(self, truth: nn.Module, annotators: nn.Module, classes: int) -> None:
+        super().__init__(truth, annotators, classes)
+        self.register_buffer("explained", torch.full((2,), math.log(classes)))
+        self.register_buffer("ready", torch.tensor(False))
 
 
 @register
@@ -38,7 +66,8 @@ class CountedCM(Method):
     -------
     trace_weight : how strongly raters are made out to be as unreliable as the labels allow, per label and diagonal
         entry; with ten classes and one label an item, 0.1 is what the paper calls 0.01
-    warmup : share of the training in which labels are taken at their word
+    warmup : share of the training in which labels are taken at their word; it goes on until the network has learnt
+        what they say, half of the training at most
     """
 
     name = "global-cm"
@@ -61,18 +90,32 @@ class CountedCM(Method):
 
     def build(self, shape: Shape, network: nn.Module | None = None) -> Parts:
         plain = super().build(shape, network)
-        return AlternatingParts(plain.truth, plain.annotators, shape.classes)
+        return CountedParts(plain.truth, plain.annotators, shape.classes)
+
+    def prepare(self, parts: Parts, annotations: Annotations) -> None:
+        assert isinstance(parts, CountedParts)
+        share = np.bincount(annotations.answers.label, minlength=len(annotations.classes)) / len(annotations.answers)
+        parts.explained.fill_(float(entr(share).sum()))
 
     def settled(self, parts: Parts, progress: float) -> bool:
-        assert isinstance(parts, AlternatingParts)
-        return bool(parts.stage > 0)
+        assert isinstance(parts, CountedParts)
+        return bool(parts.stage > 0) and progress >= SETTLED
 
     def begin_epoch(self, parts: Parts, batches: Iterable[Batch], progress: float) -> None:
-        if progress > 0 and progress >= self.warmup:
+        assert isinstance(parts, CountedParts)
+        if progress > 0 and progress >= self.warmup and (parts.ready or progress >= LATEST):
             self.finish(parts, batches)
 
+    def after_epoch(self, parts: Parts, likelihood: float, progress: float) -> None:
+        assert isinstance(parts, CountedParts)
+        if parts.stage == 0:
+            by_frequency, before = parts.explained.tolist()
+            gain = by_frequency - likelihood
+            parts.ready.fill_(gain > LEAST_GAIN and before - likelihood < LAST_SHARE * gain)
+            parts.explained[1] = likelihood
+
     def finish(self, parts: Parts, batches: Iterable[Batch]) -> None:
-        assert isinstance(parts, AlternatingParts)
+        assert isinstance(parts, CountedParts)
         matrices = parts.annotators.matrices
         counts = np.zeros(matrices.shape)
         for batch in batches:
@@ -87,7 +130,7 @@ class CountedCM(Method):
         parts.stage.add_(1)
 
     def loss(self, parts: Parts, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
-        assert isinstance(parts, AlternatingParts)
+        assert isinstance(parts, CountedParts)
         log_truth = parts.log_truth(batch.images)
         if parts.stage == 0:
             word = IdentityConfusion(batch.labels.shape[1], log_truth.shape[1])
