@@ -1,0 +1,67 @@
+"""The command line: one verb per job. Heavy imports happen inside the verbs, so that help answers at once."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import typer
+
+from annotruth.cli.checking import check
+from annotruth.cli.experiments import demo, reproduce
+from annotruth.cli.fusing import fuse
+from annotruth.cli.printing import plain_warnings, say
+from annotruth.cli.simulating import simulate
+from annotruth.cli.training import train
+from annotruth.cli.using import predict, report
+from annotruth.errors import AnnotruthError, InputError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="annotruth",
+    help="Learn the truth from annotators who disagree.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback(epilog="Add --debug to any command for the full traceback of an error.")
+def common() -> None:
+    """Learn the truth from annotators who disagree."""
+
+
+EXAMPLES: dict[Callable[..., None], str] = {
+    demo: "demo -o runs/demo",
+    check: "check cases/",
+    fuse: "fuse cases/ --method staple -o fused/",
+    simulate: "simulate digits/ -o cases/ --raters good,over,under,wrong,blank --keep 1",
+    train: "train cases/ --method pixel-cm -o runs/first",
+    predict: "predict runs/first new_images/ -o labelled/",
+    report: "report runs/first",
+    reproduce: "reproduce zhang2020-mnist --quick",
+}
+"""The verbs, in the order in which help lists them."""
+
+for verb, example in EXAMPLES.items():
+    app.command(epilog=f"Example:  annotruth {example}")(verb)
+
+
+def main() -> None:
+    """Run the command line. Exit codes: 0 good, 1 the job failed, 2 wrong use or bad input."""
+    debug = "--debug" in sys.argv
+    arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
+    if not debug:
+        plain_warnings()
+    try:
+        app(arguments)
+    except AnnotruthError as error:
+        if debug:
+            raise
+        say("bold red", "error", str(error))
+        sys.exit(2 if isinstance(error, InputError) else 1)
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -1,0 +1,34 @@
+"""Options that several verbs share, and values written as text."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from annotruth.errors import InputError
+
+Output = Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier call left in the folder.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars.")]
+Seed = Annotated[int, typer.Option(help="The same seed gives the same result.")]
+
+
+def option_value(text: str) -> tuple[str, Any]:
+    """Read an option of a method, name=value; the value is JSON or, failing that, a word."""
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise InputError(f"An option is written name=value, not {text!r}.")
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value
+
+
+def whole_numbers(text: str | None, what: str) -> list[int] | None:
+    try:
+        return None if text is None else [int(number) for number in text.split(",")]
+    except ValueError:
+        raise InputError(f"{what} is whole numbers with commas between them, as 64,64,32, not {text!r}.") from None

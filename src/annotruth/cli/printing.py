@@ -1,0 +1,68 @@
+"""What the command line prints: results to standard output, warnings, errors and progress to standard error."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+screen = Console(soft_wrap=True)  # a path or a command broken over two lines cannot be copied
+
+
+@contextmanager
+def progress_bar(quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
+    """Show a bar, if anybody looks; give what is to be told the work at hand, how much of it is done, and how much."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal) as bar:
+        task = bar.add_task("Reading", total=None)
+        yield lambda work, done, total: bar.update(task, description=work, completed=done, total=total)
+
+
+def print_raters(ranked: pd.DataFrame, most: int = 20) -> None:
+    table = Table("rank", "rater", "skill", "95 % interval", "most frequent error", title="Raters, most skilful first")
+    for row in ranked.head(most).to_dict("records"):
+        between = "" if row["best_rank"] == row["worst_rank"] else f" ({row['best_rank']}–{row['worst_rank']})"
+        interval = f"{row['low']:.3f} – {row['high']:.3f}"
+        error = row["error"] if row["labelled"] else "labelled nothing"
+        table.add_row(
+            f"{row['rank']}{between}", plain(row["rater"]), f"{row['skill']:.3f}", interval, plain(error)
+        )  # fmt: skip
+    screen.print(table)
+    if len(ranked) > most:
+        screen.print(f"… and {len(ranked) - most} more.")
+
+
+def plain(value: object) -> str:
+    """A name or message of a user's, in which nothing is taken for a colour."""
+    return escape(str(value)) if value is not None else ""
+
+
+def say(style: str, word: str, text: str) -> None:
+    """Tell something that is no result: a warning, an error."""
+    if os.environ.get("LOCAL_RANK", "0") != "0":
+        return  # of the processes on this machine that train together, one speaks
+    Console(stderr=True).print(f"[{style}]{word}:[/] {plain(text)}", highlight=False, soft_wrap=True)
+
+
+def plain_warnings() -> None:
+    """Show warnings as a sentence, without the line of code that gave them."""
+    import warnings
+
+    def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        if category.__module__.startswith("annotruth"):
+            say("bold yellow", "warning", str(message))
+
+    warnings.showwarning = show
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
