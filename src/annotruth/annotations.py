@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from annotruth.answers import Answers, answers_from_frame, answers_from_matrix, class_name
+from annotruth.drawings import settle_drawings
 from annotruth.errors import InputError
 from annotruth.validation import (
     MAX_MASK_CLASSES,
@@ -60,6 +61,7 @@ class Annotations:
         raters: Sequence[str],
         classes: Sequence[str],
         masks: ArrayLike | None = None,
+        negatives: ArrayLike | None = None,
         answers: Answers | None = None,
         images: ArrayLike | None = None,
         truth: ArrayLike | None = None,
@@ -77,9 +79,11 @@ class Annotations:
         self.sources = None if sources is None else tuple(sources)
         self.pixel_values = None if pixel_values is None else dict(pixel_values)
         self._masks, self._answers, self._images, self._truth = masks, answers, images, truth
+        self._negatives = negatives
         if kind == "masks" and len(self.classes) > MAX_MASK_CLASSES:
             raise InputError(f"Masks hold at most {MAX_MASK_CLASSES} classes, {len(self.classes)} were given.")
-        for what, values in (("masks", masks), ("images", images), ("truth", truth), ("groups", groups)):
+        lists = {"masks": masks, "negatives": negatives, "images": images, "truth": truth, "groups": groups}
+        for what, values in lists.items():
             if values is not None and len(values) != len(self.items):
                 raise InputError(f"{len(self.items)} items but {len(values)} {what}: there must be one each.")
         strangers = sorted(set(self.rater_info) - set(self.raters))
@@ -100,6 +104,7 @@ class Annotations:
         truth: ArrayLike | None = None,
         groups: Sequence[str] | None = None,
         rater_info: Mapping[str, Mapping[str, Any]] | None = None,
+        negatives: ArrayLike | None = None,
     ) -> Annotations:
         """From masks (items, raters, *spatial), or one (raters, *spatial) array per item where sizes differ.
 
@@ -109,6 +114,8 @@ class Annotations:
         images : (items, channels, *spatial), or one (channels, *spatial) array per item
         classes : names, or how many; by default as many as the labels show
         truth : (items, *spatial) true labels where known, 255 = unknown
+        negatives : coarse drawings of what is *not* there, of the same shape as ``masks``: a class that the pixel does
+            not belong to, 255 = nothing said. Pixels that ``masks`` give the same class are ignored in both
 
         Examples
         --------
@@ -125,14 +132,16 @@ class Annotations:
         raters = raters if raters is not None else _numbered("rater", n_raters, first=1)
         if len(raters) != n_raters:
             raise InputError(f"The masks hold {n_raters} raters but {len(raters)} names were given.")
+        if negatives is not None:
+            masks, negatives = settle_drawings(masks, negatives, items, raters)
         if classes is None:
-            highest = max((_highest(masks[i], items[i], raters) for i in range(len(masks))), default=0)
-            classes = max(highest + 1, 2)
+            drawn = [*masks, *(negatives if negatives is not None else [])]
+            classes = max(2, 1 + max(_highest(each, items[i % len(masks)], raters) for i, each in enumerate(drawn)))
         if isinstance(classes, int):
             classes = [str(number) for number in range(classes)]
         made = cls(
             kind="masks", items=items, raters=raters, classes=classes, masks=masks, images=images, truth=truth,
-            groups=groups, rater_info=rater_info,
+            groups=groups, rater_info=rater_info, negatives=negatives,
         )  # fmt: skip
         for index in range(len(made.items)):
             if not isinstance(masks[index], Lazy):
@@ -159,7 +168,8 @@ class Annotations:
         items : names in the order of ``images``; by default in order of first appearance
         images : (items, channels, *spatial) pictures or (items, features) numbers
         truth : true label by item name, for the items where it is known
-        duplicates : what to do when a rater labelled an item twice and differently
+        duplicates : what to do when a rater labelled an item twice and differently: "error" lists these answers,
+            "keep-last" takes the one that stands last in the table
 
         Examples
         --------
@@ -227,6 +237,11 @@ class Annotations:
         return self._truth is not None
 
     @property
+    def has_negatives(self) -> bool:
+        """Whether anybody drew what is not there."""
+        return self._negatives is not None
+
+    @property
     def answers(self) -> Answers:
         """The answers of a label table."""
         if self._answers is None:
@@ -250,6 +265,14 @@ class Annotations:
         return np.stack(
             [mask_labels(array[r], len(self.classes), self._where(index, r)) for r in range(len(self.raters))]
         )
+
+    def item_negatives(self, index: int) -> np.ndarray:
+        """One item's negative drawings (raters, *spatial) as uint8: a class that is not there, 255 = nothing said."""
+        if self._negatives is None:
+            return np.full((len(self.raters), *self.shape(index)), MISSING_PIXEL, dtype=np.uint8)
+        drawn = _read(self._negatives[index])
+        where = [f"{self._where(index, r)}, negative drawing" for r in range(len(self.raters))]
+        return np.stack([mask_labels(one, len(self.classes), here) for one, here in zip(drawn, where)])
 
     def item_image(self, index: int) -> np.ndarray:
         """One item's image (channels, *spatial), or feature vector, as finite float32."""
@@ -316,11 +339,17 @@ class Annotations:
 
         return Annotations(
             kind=self.kind, items=part(self.items), raters=self.raters, classes=self.classes,
-            masks=part(self._masks),
+            masks=part(self._masks), negatives=part(self._negatives),
             answers=None if self._answers is None else self._answers.take(indices, len(self)),
             images=part(self._images), truth=part(self._truth), groups=part(self.groups),
             rater_info=self.rater_info, sources=part(self.sources), pixel_values=self.pixel_values,
         )  # fmt: skip
+
+    def with_truth(self, truth: ArrayLike) -> Annotations:
+        """The same annotations with other true masks (items, *spatial), 255 = unknown."""
+        changed = self.take(range(len(self)))
+        changed._truth = truth
+        return changed
 
     def split(self, fractions: Sequence[float], seed: int = 0) -> list[Annotations]:
         """Split at random into parts of the given fractions (summing to 1), never tearing a group apart.
@@ -356,6 +385,8 @@ class Annotations:
 
     def _check_item(self, index: int) -> None:
         masks = self.item_masks(index)
+        if self._negatives is not None:
+            self.item_negatives(index)
         if len(masks) != len(self.raters):
             raise InputError(f"Item {self.items[index]}: {len(masks)} masks for {len(self.raters)} raters.")
         if self._images is not None:

@@ -31,6 +31,10 @@ class UnansweredClassWarning(AnnotruthWarning):
     """There is a class that nobody ever gave as an answer."""
 
 
+class ContradictionWarning(AnnotruthWarning):
+    """Some pixels are drawn both as a class and as not that class; they are ignored."""
+
+
 def shorten(names: list[str] | tuple[str, ...], most: int = 5) -> str:
     """Join names for a message, cutting long lists: ``a, b, c and 7 more``."""
     shown = [str(name) for name in names[:most]]

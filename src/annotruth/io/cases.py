@@ -12,7 +12,8 @@ import numpy as np
 from annotruth.annotations import Annotations, Lazy
 from annotruth.errors import InputError
 from annotruth.io.dataset import FILE_NAME, Dataset
-from annotruth.io.files import read_image, read_mask
+from annotruth.io.drawn import Drawn, case_mask
+from annotruth.io.files import read_image
 from annotruth.io.formats import case_of, suffix_of
 from annotruth.io.layout import IMAGES, RATERS, Layout, by_number, list_files, scan
 from annotruth.io.pixels import Pixels, refuse_unnamed_value, settle_classes
@@ -27,7 +28,7 @@ from annotruth.io.survey import (
     survey,
     survey_files,
 )
-from annotruth.validation import MISSING_PIXEL, same_grid
+from annotruth.validation import MISSING_PIXEL
 
 
 def load_cases(folder: Path) -> Annotations:
@@ -156,18 +157,23 @@ def _look_for_marks(found: Survey, dataset: Dataset, report: Report) -> None:
 def _annotations(found: Survey, pixels: Pixels) -> Annotations:
     layout, dataset = found.layout, found.dataset or Dataset()
     cases, raters = layout.cases, tuple(sorted(layout.raters, key=by_number))
-    masks, images, truth, sources = [], [], [], []
+    masks, negatives, images, truth, sources = [], [], [], [], []
     for case in cases:
         shape = found.shapes[case]
         files = tuple(layout.raters[rater].get(case) for rater in raters)
-        masks.append(Lazy(partial(_case_masks, files, raters, case, shape, pixels), (len(raters), *shape)))
-        truth.append(Lazy(partial(_case_mask, layout.truth.get(case), None, case, shape, pixels), shape))
+        said_not = tuple(layout.negatives.get(rater, {}).get(case) for rater in raters)
+        drawn = Drawn(case, raters, files, said_not, shape, pixels)
+        masks.append(Lazy(drawn.positive if raters else partial(_nothing, shape), (len(raters), *shape)))
+        negatives.append(Lazy(drawn.negative, (len(raters), *shape)))
+        truth.append(Lazy(partial(case_mask, layout.truth.get(case), None, case, shape, pixels), shape))
         if layout.has_images:
             read = partial(_case_image, layout.images[case], case, found.rank)
             images.append(Lazy(read, (found.channels[case], *shape)))
-        sources.append(layout.images[case] if layout.has_images else next(file for file in files if file is not None))
+        own = (file for file in (*files, *said_not) if file is not None)
+        sources.append(layout.images[case] if layout.has_images else next(own))
     return Annotations(
         kind="masks", items=cases, raters=raters, classes=pixels.classes, masks=masks,
+        negatives=negatives if layout.negatives or pixels.negative else None,
         images=images if layout.has_images else None,
         truth=truth if layout.truth else None,
         groups=[dataset.groups[case] for case in cases] if dataset.groups else None,
@@ -176,24 +182,9 @@ def _annotations(found: Survey, pixels: Pixels) -> Annotations:
     )  # fmt: skip
 
 
-def _case_masks(
-    files: tuple[Path | None, ...], raters: tuple[str, ...], case: str, shape: tuple[int, ...], pixels: Pixels
-) -> np.ndarray:
-    """Read one case's masks (raters, *spatial)."""
-    masks = np.empty((len(raters), *shape), dtype=np.uint8)
-    for position, (path, rater) in enumerate(zip(files, raters)):
-        masks[position] = _case_mask(path, rater, case, shape, pixels)
-    return masks
-
-
-def _case_mask(path: Path | None, rater: str | None, case: str, shape: tuple[int, ...], pixels: Pixels) -> np.ndarray:
-    """Read one mask (*spatial); without a file nothing is labelled."""
-    if path is None:
-        return np.full(shape, MISSING_PIXEL, dtype=np.uint8)
-    where = place(path, case, rater)
-    array = read_mask(path, where)
-    same_grid(array.shape, shape, where, "the case, when it was loaded,")
-    return pixels.class_numbers(array, where)
+def _nothing(shape: tuple[int, ...]) -> np.ndarray:
+    """The masks of nobody."""
+    return np.empty((0, *shape), dtype=np.uint8)
 
 
 def _case_image(path: Path, case: str, rank: int) -> np.ndarray:

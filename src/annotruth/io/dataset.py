@@ -22,6 +22,7 @@ _FORMS = {
     "raters": 'an object from rater to what is known of them, {"ann": {"years": 12}}',
     "groups": 'an object from case to patient, {"case_1": "patient_1"}',
     "missing": "a whole number from -32768 to 65535, or null",
+    "negative": 'an object from class name to the pixel value that means "not this class", {"lesion": 101}',
 }
 
 
@@ -35,6 +36,7 @@ class Dataset(BaseModel):
     raters : what is known of a rater, by name
     groups : the patient (or another unit that a split must keep together) by case; for all cases or none
     missing : the pixel value meaning "not labelled", or null; 255 unless it is a class's value
+    negative : the pixel value meaning "not this class" by class name, where one file holds both kinds of drawings
 
     Examples
     --------
@@ -49,6 +51,7 @@ class Dataset(BaseModel):
     raters: dict[str, dict[str, Any]] = {}
     groups: dict[str, str] = {}
     missing: PixelValue | None = MISSING_PIXEL
+    negative: dict[str, PixelValue] = {}
 
     @field_validator("classes")
     @classmethod
@@ -68,6 +71,19 @@ class Dataset(BaseModel):
             if "missing" in self.model_fields_set:
                 raise ValueError(f"the pixel value {self.missing} cannot mean both a class and 'not labelled'")
             object.__setattr__(self, "missing", None)
+        return self
+
+    @model_validator(mode="after")
+    def _negative_is_of_its_own(self) -> Dataset:
+        if not self.negative:
+            return self
+        names, values = self.class_names or (), list(self.negative.values())
+        strangers = [name for name in self.negative if name not in names]
+        if strangers:
+            raise ValueError(f"negative speaks of {shorten(strangers)}, which classes does not name")
+        taken = {*(self.class_values or ()), self.missing}
+        if len(set(values)) < len(values) or taken & set(values):
+            raise ValueError("each pixel value under negative must be of its own, and no class's nor 'missing'")
         return self
 
     @property

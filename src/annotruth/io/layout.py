@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from annotruth.drawings import NEGATIVE_FOLDER
 from annotruth.errors import InputError
 from annotruth.io.formats import SUFFIXES, case_of, suffix_of
 from annotruth.io.problems import Problem, Report, reporting
@@ -23,21 +24,30 @@ class Layout:
     images, truth : file by case
     raters : by rater, file by case; a case that is not there was not labelled
     has_images : whether there is an ``images`` folder
+    negatives : by rater, file by case of the drawings that say what is not there
     """
 
     images: dict[str, Path]
     raters: dict[str, dict[str, Path]]
     truth: dict[str, Path]
     has_images: bool
+    negatives: dict[str, dict[str, Path]] = field(default_factory=dict)
 
     @property
     def cases(self) -> list[str]:
-        return sorted(self.images.keys() | {case for masks in self.raters.values() for case in masks}, key=by_number)
+        drawn = [*self.raters.values(), *self.negatives.values()]
+        return sorted(self.images.keys() | {case for masks in drawn for case in masks}, key=by_number)
+
+    @property
+    def owners(self) -> list[tuple[str | None, dict[str, Path]]]:
+        """Everybody's masks, under the names of their folders; the truth is nobody's."""
+        negatives = [(f"{rater}{NEGATIVE_FOLDER}", files) for rater, files in self.negatives.items()]
+        return [*self.raters.items(), *negatives, (None, self.truth)]
 
     @property
     def masks(self) -> list[tuple[str | None, str, Path]]:
         """All masks as (rater, case, file), by case; the truth is nobody's."""
-        owners = [*self.raters.items(), (None, self.truth)]
+        owners = self.owners
         return [(rater, case, files[case]) for case in self.cases for rater, files in owners if case in files]
 
     def only(self, paths: Collection[Path]) -> Layout:
@@ -52,8 +62,10 @@ class Layout:
         def kept(files: dict[str, Path]) -> dict[str, Path]:
             return {case: path for case, path in files.items() if wanted(case, path)}
 
-        raters = {rater: kept(masks) for rater, masks in self.raters.items()}
-        return Layout(kept(self.images), raters, kept(self.truth), self.has_images)
+        raters, negatives = (
+            {rater: kept(masks) for rater, masks in drawn.items()} for drawn in (self.raters, self.negatives)
+        )
+        return Layout(kept(self.images), raters, kept(self.truth), self.has_images, negatives)
 
 
 def scan(folder: Path, report: Report, with_raters: bool = True, truth: Path | None = Path(TRUTH)) -> Layout:
@@ -64,11 +76,13 @@ def scan(folder: Path, report: Report, with_raters: bool = True, truth: Path | N
     if not folder.is_dir():
         raise InputError(f"{folder}: there is no such folder.")
     has_images = (folder / IMAGES).is_dir()
+    raters, negatives = _apart(_list_raters(folder, report) if with_raters else {})
     found = Layout(
         images=list_files(folder / IMAGES, report) if has_images else {},
-        raters=_list_raters(folder, report) if with_raters else {},
+        raters=raters,
         truth=list_files(folder / truth, report) if truth is not None and (folder / truth).is_dir() else {},
         has_images=has_images,
+        negatives=negatives,
     )
     if has_images and not found.images:
         report(Problem("fatal", folder / IMAGES, None, None, "the folder holds no image.", "Fill it, or remove it."))
@@ -107,11 +121,20 @@ def _list_raters(folder: Path, report: Report) -> dict[str, dict[str, Path]]:
     return raters
 
 
+def _apart(folders: dict[str, dict[str, Path]]) -> tuple[dict[str, dict[str, Path]], dict[str, dict[str, Path]]]:
+    """Positive and negative drawings by rater; somebody who drew only negative ones is a rater, too."""
+    negatives = {
+        name.removesuffix(NEGATIVE_FOLDER): files for name, files in folders.items() if name.endswith(NEGATIVE_FOLDER)
+    }
+    positives = {name: files for name, files in folders.items() if not name.endswith(NEGATIVE_FOLDER)}
+    return positives | {name: {} for name in negatives if name not in positives}, negatives
+
+
 def _drop_orphans(found: Layout, report: Report) -> None:
     """Report and forget masks of cases without an image, or, where there are no images, truth nobody labelled."""
     cases = found.images.keys() if found.has_images else set(found.cases)
     lack = f"{IMAGES}/ holds no image of that name" if found.has_images else "no rater labelled the case"
-    for rater, masks in [*found.raters.items(), (None, found.truth)]:
+    for rater, masks in found.owners:
         for case in sorted(masks.keys() - cases):
             advice = "Remove or rename the mask, or add what is missing."
             report(Problem("fatal", masks.pop(case), case, rater, f"there is a mask, but {lack}.", advice))

@@ -25,11 +25,13 @@ class Pixels:
     classes : names
     values : the pixel value of each class
     missing : the pixel value meaning "not labelled", or None
+    negative : (class number, pixel value) of values that mean "not this class"
     """
 
     classes: tuple[str, ...]
     values: tuple[int, ...]
     missing: int | None
+    negative: tuple[tuple[int, int], ...] = ()
 
     @property
     def by_class(self) -> dict[int, int] | None:
@@ -47,6 +49,13 @@ class Pixels:
         >>> Pixels(("background", "lesion"), (0, 255), None).class_numbers(np.array([[0, 255]]), "a.png")
         array([[0, 1]], dtype=uint8)
         """
+        if not self.negative:
+            return self._numbers(array, where)
+        said_not = np.isin(array, [value for _, value in self.negative])
+        numbers = self._numbers(np.where(said_not, self.values[0], array), where)
+        return np.where(said_not, np.uint8(MISSING_PIXEL), numbers)
+
+    def _numbers(self, array: np.ndarray, where: str) -> np.ndarray:
         by_class = self.by_class
         if by_class is None:
             return mask_labels(array, len(self.classes), where)
@@ -65,11 +74,28 @@ class Pixels:
             )
         return labels
 
+    def negative_numbers(self, array: np.ndarray, where: str) -> np.ndarray:
+        """The class that each pixel is said not to belong to, as uint8; 255 = nothing of the kind is said.
+
+        Examples
+        --------
+        >>> pixels = Pixels(("background", "lesion"), (0, 1), 255, negative=((1, 101),))
+        >>> array = np.array([0, 1, 101])
+        >>> pixels.negative_numbers(array, "a.png"), pixels.class_numbers(array, "a.png")
+        (array([255, 255,   1], dtype=uint8), array([  0,   1, 255], dtype=uint8))
+        """
+        array = whole_numbers(array, where)
+        numbers = np.full(array.shape, MISSING_PIXEL, dtype=np.uint8)
+        for number, value in self.negative:
+            numbers[array == value] = number
+        return numbers
+
 
 def settle_classes(dataset: Dataset, seen: Collection[int]) -> Pixels:
     """Take the classes from ``dataset.json``, or from the values seen in all masks: 0 to the highest, at least two."""
     if dataset.class_names is not None and dataset.class_values is not None:
-        return Pixels(dataset.class_names, dataset.class_values, dataset.missing)
+        negative = tuple((dataset.class_names.index(name), value) for name, value in dataset.negative.items())
+        return Pixels(dataset.class_names, dataset.class_values, dataset.missing, negative)
     highest = max((value for value in seen if value < MAX_MASK_CLASSES and value != dataset.missing), default=0)
     numbers = tuple(range(max(highest + 1, 2)))
     return Pixels(tuple(map(str, numbers)), numbers, dataset.missing)

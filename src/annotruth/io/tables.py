@@ -43,22 +43,24 @@ class Column:
         return Column(self.codes[rows], self.names)
 
 
-def load_table(path: Path, truth: Path | None = None) -> Annotations:
+def load_table(path: Path, truth: Path | None = None, duplicates: str = "error") -> Annotations:
     """Load a label table (columns item, rater, label) and, where it is known, the truth (columns item, truth)."""
     table = read_table(path)
     for trouble in missing_values(table):
         raise InputError(f"{path}: {trouble}")
-    return table_annotations(path, table, None if truth is None else read_truth(truth))
+    return table_annotations(path, table, None if truth is None else read_truth(truth), duplicates)
 
 
-def table_annotations(path: Path, table: Mapping[str, Column], truth: Mapping[str, str] | None = None) -> Annotations:
+def table_annotations(
+    path: Path, table: Mapping[str, Column], truth: Mapping[str, str] | None = None, duplicates: str = "error"
+) -> Annotations:
     """Make annotations of a table whose rows are all filled; what is wrong with them names the file."""
     item, rater, label = table["item"], table["rater"], table["label"]
     classes = name_classes([*label.names, *(truth or {}).values()])
     position = {name: number for number, name in enumerate(classes)}
     numbers = np.array([position[name] for name in label.names], dtype=np.int16)[label.codes]
     try:
-        answers = merge_answers(item.codes, rater.codes, numbers, "error", item.names, rater.names, classes)
+        answers = merge_answers(item.codes, rater.codes, numbers, duplicates, item.names, rater.names, classes)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
     known = None
@@ -124,11 +126,17 @@ def _codes(column: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array]:
     return codes.astype(np.int32, copy=False), chunks[0].dictionary
 
 
-def _read_csv(path: Path, columns: Mapping[str, tuple[str, ...]]) -> pa.Table:
+def csv_head(path: Path) -> tuple[list[str], str]:
+    """Names of a CSV file's columns, and what stands between them: a comma, a semicolon or a tab."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         head = file.readline()
     delimiter = max(",;\t", key=head.count)
-    found = _find_columns(path, next(csv.reader([head], delimiter=delimiter), []), columns)
+    return next(csv.reader([head], delimiter=delimiter), []), delimiter
+
+
+def _read_csv(path: Path, columns: Mapping[str, tuple[str, ...]]) -> pa.Table:
+    names, delimiter = csv_head(path)
+    found = _find_columns(path, names, columns)
     category = pa.dictionary(pa.int32(), pa.string())
     table = pyarrow.csv.read_csv(
         path,

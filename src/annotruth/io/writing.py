@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from annotruth.annotations import Annotations
+from annotruth.drawings import NEGATIVE_FOLDER
 from annotruth.errors import InputError
 from annotruth.io import files
 from annotruth.io.atomic import atomic, fresh_folder
@@ -113,6 +114,10 @@ def write_case_folder(
             labelled[0] = True  # an item that only an empty mask tells of
         for rater, mask in zip(np.array(raters)[labelled], masks[labelled]):
             files.write_mask(folder / RATERS / rater / name, mask, source)
+        if annotations.has_negatives:
+            for rater, mask in zip(raters, annotations.item_negatives(index)):
+                if (mask != MISSING_PIXEL).any():
+                    files.write_mask(folder / RATERS / f"{rater}{NEGATIVE_FOLDER}" / name, mask, source)
         if annotations.has_images:
             files.write_image(folder / IMAGES / name, annotations.item_image(index), source)
         if annotations.has_truth:
