@@ -65,7 +65,7 @@ def test_items_may_be_given_in_an_order_and_unanswered():
     assert items == ("a", "b", "c")
     np.testing.assert_array_equal(answers.item, [0, 1])
     np.testing.assert_array_equal(answers.label, [1, 0])
-    with pytest.raises(InputError, match="items that do not exist: b"):
+    with pytest.raises(InputError, match="Unknown items in the label table, 1 of 1: b"):
         answers_from_frame(_frame(["b", "r", 0]), None, "error", ["a"])
 
 

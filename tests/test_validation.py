@@ -48,7 +48,9 @@ def test_labels_within_the_classes():
 def test_images_are_finite_float32():
     assert finite_image(np.zeros((1, 2), np.uint8), "here").dtype == np.float32
     with pytest.raises(InputError, match="here: the image holds 2 non-finite values"):
-        finite_image(np.array([np.nan, np.inf, 1.0]), "here")
+        finite_image(np.array([[np.nan, np.inf, 1.0]]), "here")
+    with pytest.raises(InputError, match=r"here: column 0, 2 of its features \(counted from 0\) is NaN or infinity"):
+        finite_image(np.array([np.nan, 1.0, np.inf]), "here")
 
 
 def test_grids_and_names():

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from annotruth.errors import InputError, shorten
-from annotruth.validation import MISSING_LABEL, unique_names
+from annotruth.validation import MISSING_LABEL, one_of, unique_names
 
 SYNONYMS = {
     "item": ("item", "task", "image", "case"),
@@ -118,7 +118,10 @@ def _codes(column: pd.Series, what: str, known: Sequence[str] | None) -> tuple[n
     position = {name: index for index, name in enumerate(known)}
     strangers = [name for name in names if name not in position]
     if strangers:
-        raise InputError(f"The label table answers {what}s that do not exist: {shorten(strangers)}.")
+        raise InputError(
+            f"Unknown {what}s in the label table, {len(strangers)} of {len(names)}: {shorten(strangers)}. "
+            f"Remove their answers, or add these {what}s."
+        )
     return np.array([position[name] for name in names], dtype=np.int32)[codes], tuple(known)
 
 
@@ -174,6 +177,7 @@ def merge_answers(
     class_names: Sequence[str],
 ) -> Answers:
     """Merge repeated (item, rater) rows; rows that contradict each other are an error unless the last is kept."""
+    one_of(duplicates, ("error", "keep-last"), "way with duplicates")
     answers = sort_answers(item, rater, label)
     again = (answers.item[1:] == answers.item[:-1]) & (answers.rater[1:] == answers.rater[:-1])
     if not again.any():
@@ -188,7 +192,7 @@ def merge_answers(
         more = f" and {len(contradiction) - 10} more" if len(contradiction) > 10 else ""
         raise InputError(
             f"The same rater gave the same item different labels: {'; '.join(listed)}{more}. "
-            "Remove the wrong rows, or accept the last of each with duplicates='keep-last'."
+            "Remove the wrong rows, or accept the last of each: duplicates='keep-last', --duplicates keep-last."
         )
     last = np.append(~again, True)  # the sort is stable, so the last row of a run is the last in the table
     return Answers(answers.item[last], answers.rater[last], answers.label[last])

@@ -57,9 +57,15 @@ def mask_labels(array: np.ndarray, n_classes: int | None, where: str) -> np.ndar
 
 
 def finite_image(array: np.ndarray, where: str) -> np.ndarray:
-    """Give an image as float32, refusing NaN and infinities."""
+    """Give an image, or a feature vector, as float32, refusing NaN and infinities."""
     array = np.asarray(array, dtype=np.float32)
     bad = array.size - int(np.isfinite(array).sum())
+    if bad and array.ndim == 1:
+        columns = shorten([str(column) for column in np.flatnonzero(~np.isfinite(array))])
+        raise InputError(
+            f"{where}: column {columns} of its features (counted from 0) is NaN or infinity; fill it in, or remove "
+            "the item."
+        )
     if bad:
         raise InputError(f"{where}: the image holds {bad} non-finite values (NaN or infinity); repair or remove it.")
     return array

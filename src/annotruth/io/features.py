@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,7 +46,7 @@ class Features:
         if missing:
             unnamed = f" (it names no items, so they are its row numbers, 0 to {len(self.items) - 1})"
             raise InputError(
-                f"{path}: {len(missing)} of the {len(items)} items in the label table have no features: "
+                f"{path}: items of the label table without features, {len(missing)} of {len(items)}: "
                 f"{shorten(missing)}. Add their rows here{'' if self.named else unnamed}, or remove their answers."
             )
         return self.values[[row[item] for item in items]]
@@ -88,7 +89,7 @@ def read_features(path: Path) -> Features:
         names = tuple(map(str, range(len(values)))) if items is None else unique_names(items, "item")
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    except (pa.ArrowException, UnicodeDecodeError, ValueError, EOFError, zipfile.BadZipFile) as error:
+    except (pa.ArrowException, UnicodeDecodeError, csv.Error, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(f"{path}: cannot be read as features ({error}). Save it anew.") from error
     except OSError as error:
         raise InputError(f"{path}: cannot be opened: {error.strerror or error}.") from error
@@ -143,8 +144,9 @@ def _read_columns(path: Path) -> tuple[list[str] | None, tuple[str, ...], np.nda
     if item is None:
         return None, tuple(columns), values
     found = table[item].to_pylist()
-    if None in found:
-        raise InputError(f"row {found.index(None) + 1} has no {item}. Fill it in, or remove the row.")
+    nameless = [row for row, name in enumerate(found, 1) if name is None or name == ""]
+    if nameless:
+        raise InputError(f"row {nameless[0]} has no {item}. Fill it in, or remove the row.")
     return [class_name(name) for name in found], tuple(columns), values
 
 

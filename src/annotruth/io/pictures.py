@@ -49,7 +49,7 @@ def find_pictures(folder: Path, items: Sequence[str], report: Report) -> Picture
     by_name = {path.name: path for path in listed.values()} | listed
     missing = [item for item in items if item not in by_name]
     if missing:
-        message = f"{len(missing)} of the {len(items)} items in the label table have no picture: {shorten(missing)}."
+        message = f"items of the label table without a picture, {len(missing)} of {len(items)}: {shorten(missing)}."
         advice = "Add them as <item>.<ext>, or remove their answers."
         report(Problem("fatal", folder, None, None, message, advice))
     files = {item: by_name[item] for item in items if item in by_name}
