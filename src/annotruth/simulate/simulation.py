@@ -22,6 +22,7 @@ class Simulation:
     truth : (items, *spatial) true masks, 255 = unknown (one array per item where sizes differ); or (items,) true
         labels, -1 = unknown
     masks : (items, raters, *spatial) uint8, 255 = not labelled (one array per item where sizes differ); or None
+    negatives : (items, raters, *spatial) uint8, the class that a pixel is drawn not to be, 255 = nothing said; or None
     answers : (items, raters) int16, -1 = not labelled; or None
     confusion : (raters, classes, classes), [true, observed], rows sum to 1. Mask raters: counted over all pixels of
         all items, also of labels that were not kept; the row of a class that never occurs is nan. Label raters: the
@@ -35,6 +36,7 @@ class Simulation:
     masks: np.ndarray | list[np.ndarray] | None = None
     answers: np.ndarray | None = None
     confusion_per_item: np.ndarray | None = None
+    negatives: np.ndarray | list[np.ndarray] | None = None
 
     def annotations(
         self,
@@ -62,7 +64,9 @@ class Simulation:
         named = classes if classes is not None else [str(number) for number in range(self.confusion.shape[-1])]
         common: dict[str, Any] = {"images": images, "raters": self.raters, "items": items, "groups": groups}
         if self.masks is not None:
-            return Annotations.from_masks(self.masks, classes=named, truth=self.truth, **common)
+            return Annotations.from_masks(
+                self.masks, classes=named, truth=self.truth, negatives=self.negatives, **common
+            )
         if self.answers is None:
             raise InputError("This simulation holds neither masks nor answers.")
         return Annotations.from_answers(self.answers, classes=named, truth=np.asarray(self.truth), **common)
