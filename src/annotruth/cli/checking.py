@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from annotruth.cli.options import Duplicates, Features, Images
 from annotruth.cli.printing import plain, progress_bar, screen
 
 if TYPE_CHECKING:
@@ -18,12 +19,18 @@ def check(
     every: Annotated[
         bool, typer.Option("--all", help="Show a warning for every file, however often it recurs.")
     ] = False,
+    images: Images = None,
+    features: Features = None,
+    duplicates: Duplicates = "error",
 ) -> None:
     """List every problem of every file in one go. Exit code 2 if any is fatal."""
     from annotruth.io import check as find_problems
 
     with progress_bar() as tell:
-        problems = find_problems(cases, lambda done, total: tell("Reading", done, total))
+        problems = find_problems(
+            cases, lambda done, total: tell("Reading", done, total), images=images, features=features,
+            duplicates=duplicates,
+        )  # fmt: skip
     if not problems:
         screen.print(f"[green]No problem found in {cases}.[/]")
         return

@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from annotruth.cli.options import Output, Overwrite, Quiet, option_value
+from annotruth.cli.options import Duplicates, Output, Overwrite, Quiet, option_value
 from annotruth.cli.printing import print_raters, progress_bar, say, screen
 
 
@@ -19,6 +19,7 @@ def fuse(
     gold: Annotated[
         Optional[Path], typer.Option(help="Known truth: a folder of masks; for a label table, a table item, truth.")
     ] = None,
+    duplicates: Duplicates = "error",
     option: Annotated[Optional[list[str]], typer.Option(help="An option of the method, as max_iter=50.")] = None,
     jobs: Annotated[int, typer.Option(help="Processes that share the cases of a folder.")] = 1,
     dask: Annotated[
@@ -36,7 +37,7 @@ def fuse(
     with progress_bar(quiet) as tell:
         fusion = fuse_all(
             cases, output, method, scope=scope, options=dict(option_value(text) for text in option or []), gold=gold,
-            jobs=jobs, scheduler=dask, overwrite=overwrite, progress=tell,
+            duplicates=duplicates, jobs=jobs, scheduler=dask, overwrite=overwrite, progress=tell,
         )  # fmt: skip
     print_raters(fusion.fused.ranking_)
     for warning in fusion.warnings:

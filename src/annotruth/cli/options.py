@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Optional
 
 import typer
 
@@ -13,6 +13,17 @@ from annotruth.errors import InputError
 Output = Annotated[Path, typer.Option("--output", "-o", help="Folder for the results.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier call left in the folder.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bars.")]
+Images = Annotated[
+    Optional[Path], typer.Option(metavar="FOLDER", help="Label table: the items' pictures, named <item>.<ext>.")
+]
+Features = Annotated[
+    Optional[Path],
+    typer.Option(metavar="FILE", help="Label table: the items' features, a row each: .csv, .parquet, .npz or .npy."),
+]
+Duplicates = Annotated[
+    str,
+    typer.Option(metavar="error|keep-last", help="Label table: when a rater labelled an item twice and differently."),
+]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same result.")]
 
 

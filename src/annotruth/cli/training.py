@@ -3,24 +3,56 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
-from annotruth.cli.options import Output, Overwrite, Quiet, Seed, option_value, whole_numbers
+from annotruth.cli.options import (
+    Duplicates,
+    Features,
+    Images,
+    Output,
+    Overwrite,
+    Quiet,
+    Seed,
+    option_value,
+    whole_numbers,
+)
 from annotruth.cli.printing import print_raters, progress_bar, screen
 from annotruth.errors import InputError
 
+if TYPE_CHECKING:
+    from annotruth.training.runs import Run
+
+ONE_PROCESS = {"devices": 1, "nodes": 1, "strategy": "auto"}
+
 
 def train(
-    cases: Annotated[Path, typer.Argument(help="A case folder with images/ and raters/.")],
+    cases: Annotated[Path, typer.Argument(help="A case folder with images/ and raters/, or a label table.")],
     output: Output,
-    method: Annotated[str, typer.Option(help="How to learn; an unknown name lists the known ones.")] = "pixel-cm",
+    images: Images = None,
+    features: Features = None,
+    truth: Annotated[
+        Optional[Path], typer.Option(metavar="TABLE", help="Label table: known truth, columns item and truth.")
+    ] = None,
+    duplicates: Duplicates = "error",
+    method: Annotated[
+        Optional[str],
+        typer.Option(help="How to learn: by default pixel-cm, global-cm for a table; an unknown name lists the known."),
+    ] = None,
+    network: Annotated[
+        Optional[str], typer.Option(help="Label table: cnn or resnet for pictures, mlp or linear for features.")
+    ] = None,
     epochs: Annotated[int, typer.Option(help="Passes over the cases at most.")] = 30,
     batch_size: Annotated[Optional[int], typer.Option(help="Cases per step; by default by their size.")] = None,
-    learning_rate: Annotated[float, typer.Option(help="Peak learning rate.")] = 0.01,
+    learning_rate: Annotated[
+        Optional[float], typer.Option(help="Peak learning rate: by default 0.01, 0.001 for a table.")
+    ] = None,
     patience: Annotated[int, typer.Option(help="Epochs without a better validation after which to stop.")] = 10,
-    validation: Annotated[float, typer.Option(help="Share of the cases held out to decide when to stop.")] = 0.15,
+    validation: Annotated[
+        Optional[float],
+        typer.Option(help="Share of the cases held out to decide when to stop: by default 0.15, 0.1 for a table."),
+    ] = None,
     patch_size: Annotated[
         Optional[str], typer.Option(help="Train on random patches, as 64,64,32; by default where cases are large.")
     ] = None,
@@ -35,48 +67,92 @@ def train(
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
-    """Learn a model, and every rater's way of erring, from a folder of disagreeing masks."""
+    """Learn a model, and every rater's way of erring, from a folder of disagreeing masks or a table of answers."""
+    is_table = cases.is_file()
+    processes = {"devices": devices, "nodes": nodes, "strategy": strategy}
+    where = {"accelerator": accelerator, **({} if is_table else processes)}
+    inputs = {"images": images, "features": features, "truth": truth}
+    settings = {
+        "method": method, "max_epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate,
+        "patience": patience, "validation": validation, "seed": seed, **where,
+        **dict(option_value(text) for text in option or []),
+    }  # fmt: skip
+    of_folders = {"patch_size": whole_numbers(patch_size, "--patch-size"), "augment": augment or None}
+    of_tables = {**inputs, "duplicates": None if duplicates == "error" else duplicates, "network": network}
+    if is_table:
+        _refuse_given({**of_folders, **{k: v for k, v in processes.items() if v != ONE_PROCESS[k]}}, "a case folder")
+        if not resume and images is None and features is None:
+            raise InputError(
+                f"{cases}: a label table needs its pictures, --images FOLDER, or features, --features FILE, to learn "
+                "from. (`annotruth fuse` needs neither.)"
+            )
+    elif cases.is_dir():
+        _refuse_given(of_tables, "a label table")
+    settings |= {"network": network} if is_table else of_folders
+    run = _opened(output, cases, inputs, where) if resume else None
+    data = run.inputs if run is not None else _inputs(inputs, duplicates)
+
     from annotruth.io import load
 
-    annotations = load(cases)
-    from annotruth.training import Segmenter
+    annotations = load(cases, **data)
+    from annotruth.training import Classifier, Segmenter
     from annotruth.training.processes import Processes
-    from annotruth.training.runs import Run, open_run, refuse_used_run, start_run, train_run
+    from annotruth.training.runs import Run, refuse_used_run, start_run, train_run
 
     first = Processes(devices, nodes, strategy).is_first
     screen.quiet = not first  # the same command runs in every process
     screen.print(f"{annotations!r} in {cases}")
-    where = {"accelerator": accelerator, "devices": devices, "nodes": nodes, "strategy": strategy}
-    if resume:
-        run = open_run(output, where)
-        if Path(run.cases) != cases.resolve():
-            raise InputError(f"The run in {output} learns from {run.cases}, not from {cases}.")
-    else:
-        params = {
-            "method": method, "max_epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate,
-            "patience": patience, "validation": validation, "patch_size": whole_numbers(patch_size, "--patch-size"),
-            "augment": augment, "seed": seed, **where, **dict(option_value(text) for text in option or []),
-        }  # fmt: skip
+    if run is None:
+        estimator: Any = Classifier if is_table else Segmenter
+        model = estimator(**{name: value for name, value in settings.items() if value is not None})
+        params = {name: value for name, value in model.get_params().items() if name != "progress"}
         if first:
             refuse_used_run(output, overwrite)
-            Segmenter(**params)._checked(annotations)  # whatever is wrong is said before an earlier run is overwritten
-            _refuse_bad_files(cases, quiet)
-            run = start_run(output, cases, params, overwrite)
+            model._checked(annotations)  # whatever is wrong is said before an earlier run is overwritten
+            _refuse_bad_files(cases, data, quiet)
+            run = start_run(output, cases, params, overwrite, data)
         else:
-            run = Run(output, str(cases.resolve()), params)
-    model = train_run(run, annotations, resume=resume, progress=not quiet)
-    print_raters(model.ranking_)
+            run = Run(output, str(cases.resolve()), params, data)
+    trained = train_run(run, annotations, resume=resume, progress=not quiet)
+    print_raters(trained.ranking_)
+    what = "FEATURES" if "features" in run.inputs else "IMAGES"
     screen.print(
-        f"Model: {run.model}. `annotruth report {output}` shows it, `annotruth predict {output} IMAGES` uses it."
+        f"Model: {run.model}. `annotruth report {output}` shows it, `annotruth predict {output} {what}` uses it."
     )
 
 
-def _refuse_bad_files(cases: Path, quiet: bool) -> None:
+def _refuse_given(options: dict[str, Any], home: str) -> None:
+    """Refuse options that would have no effect."""
+    for name, value in options.items():
+        if value is not None:
+            raise InputError(f"--{name.replace('_', '-')} goes with {home}.")
+
+
+def _inputs(paths: dict[str, Path | None], duplicates: str = "error") -> dict[str, str]:
+    """What ``load`` is given beside a label table, in a form that a run can keep."""
+    given = {name: str(path.resolve()) for name, path in paths.items() if path is not None}
+    return given if duplicates == "error" else {**given, "duplicates": duplicates}
+
+
+def _opened(output: Path, cases: Path, inputs: dict[str, Path | None], where: dict[str, Any]) -> Run:
+    """Open a run to go on with; what it learns from need not be named again, but must not be something else."""
+    from annotruth.training.runs import open_run
+
+    run = open_run(output, where)
+    learns_from = {"cases": run.cases, **run.inputs}
+    for name, path in _inputs({"cases": cases, **inputs}).items():
+        if learns_from.get(name) != path:
+            raise InputError(f"The run in {output} learns from {learns_from.get(name, 'no ' + name)}, not from {path}.")
+    return run
+
+
+def _refuse_bad_files(cases: Path, inputs: dict[str, str], quiet: bool) -> None:
     """Read every file once, so that a bad one is met before training, not in the middle of it."""
     from annotruth.io import check as find_problems
 
+    known = {name: value for name, value in inputs.items() if name != "truth"}
     with progress_bar(quiet) as tell:
-        problems = find_problems(cases, lambda done, total: tell("Checking", done, total))
+        problems = find_problems(cases, lambda done, total: tell("Checking", done, total), **known)
     fatal = [problem for problem in problems if problem.severity == "fatal"]
     if fatal:
         more = f" ({len(fatal) - 1} more: `annotruth check` lists them.)" if len(fatal) > 1 else ""

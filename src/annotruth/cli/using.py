@@ -3,36 +3,79 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
 from annotruth.cli.options import Output, Overwrite, Quiet
-from annotruth.cli.printing import screen
+from annotruth.cli.printing import progress_bar, screen
+from annotruth.errors import InputError
+
+if TYPE_CHECKING:
+    from annotruth.training import Classifier, Segmenter
+
+BLOCK = 256
+"""Items classified at once."""
 
 
 def predict(
     run: Annotated[Path, typer.Argument(help="A run's folder, or a model file.")],
-    images: Annotated[Path, typer.Argument(help="A folder of images, or one image.")],
+    items: Annotated[
+        Path,
+        typer.Argument(
+            metavar="IMAGES_OR_FEATURES", help="A folder of images, or one image; a feature file, if learnt from one."
+        ),
+    ],
     output: Output,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
-    """Label new images: masks and probabilities, in the images' own format and geometry."""
-    from rich.progress import track
-
-    from annotruth.io import fresh_folder, load_images, write_mask, write_probabilities
-    from annotruth.training import load_model
+    """Label new images: masks and probabilities in the images' own format and geometry, or a table of classes."""
+    from annotruth.training import Segmenter, load_model
 
     model = load_model(run / "model.annotruth" if run.is_dir() else run)
+    if isinstance(model, Segmenter):
+        _draw(model, items, output, overwrite, quiet)
+    else:
+        _classify(model, items, output, overwrite, quiet)
+
+
+def _draw(model: Segmenter, images: Path, output: Path, overwrite: bool, quiet: bool) -> None:
+    from annotruth.io import fresh_folder, load_images, write_mask, write_probabilities
+
     data = load_images(images, rank=model.dims_, classes=model.classes_)
     data.pixel_values = model.pixel_values_
     fresh_folder(output, overwrite)
-    for index in track(range(len(data)), description="Labelling", disable=quiet, transient=True):
-        probabilities = model.predict_proba([data.item_image(index)])[0]
-        write_probabilities(output / "probabilities", data, index, probabilities)
-        write_mask(output / "labels", data, index, probabilities.argmax(axis=0))
+    with progress_bar(quiet) as tell:
+        for index in range(len(data)):
+            tell("Labelling", index, len(data))
+            probabilities = model.predict_proba([data.item_image(index)])[0]
+            write_probabilities(output / "probabilities", data, index, probabilities)
+            write_mask(output / "labels", data, index, probabilities.argmax(axis=0))
     screen.print(f"{len(data)} images labelled: {output / 'labels'}, {output / 'probabilities'}.")
+
+
+def _classify(model: Classifier, items: Path, output: Path, overwrite: bool, quiet: bool) -> None:
+    import numpy as np
+
+    from annotruth.answers import class_name
+    from annotruth.io import fresh_folder, load_features, load_images, write_label_table
+    from annotruth.io.formats import suffix_of
+
+    if not model.dims_ and items.is_dir():
+        raise InputError(f"{items}: the model learnt from features; give a file of them, not a folder.")
+    if model.dims_ and items.is_file() and suffix_of(items) is None:
+        raise InputError(f"{items}: the model learnt from pictures; give a folder of them, or one.")
+    classes = [class_name(label) for label in model.classes_.tolist()]
+    data = load_images(items, rank=model.dims_, classes=classes) if model.dims_ else load_features(items, classes)
+    fresh_folder(output, overwrite)
+    probabilities = []
+    with progress_bar(quiet) as tell:
+        for start in range(0, len(data), BLOCK):
+            tell("Labelling", start, len(data))
+            probabilities.append(model.predict_proba(data.take(np.arange(start, min(start + BLOCK, len(data))))))
+    path = write_label_table(output / "labels.csv", data, np.concatenate(probabilities))
+    screen.print(f"{len(data)} items labelled: {path}.")
 
 
 def report(
@@ -40,13 +83,12 @@ def report(
     cases: Annotated[Optional[Path], typer.Option(help="Show these cases instead of those trained on.")] = None,
     output: Annotated[Optional[Path], typer.Option("--output", "-o", help="Where to write it.")] = None,
 ) -> None:
-    """Write one HTML file: raters, their errors, the cases most disagreed on, training curves."""
-    from annotruth.io import load
+    """Write one HTML file: raters, their errors, the cases to look at again, training curves."""
     from annotruth.report import report as write_report
     from annotruth.training import load_model
     from annotruth.training.runs import open_run
 
     opened = open_run(run)
     model = load_model(opened.model)
-    path = write_report(model, load(cases) if cases is not None else opened.annotations(), output or opened.report)
+    path = write_report(model, opened.annotations(cases), output or opened.report)
     screen.print(f"Open [bold]{path}[/] in a browser.")

@@ -78,6 +78,7 @@ def fuse(
     scope: str = "dataset",
     options: Mapping[str, Any] | None = None,
     gold: str | Path | None = None,
+    duplicates: str = "error",
     jobs: int = 1,
     scheduler: str | None = None,
     overwrite: bool = False,
@@ -93,6 +94,7 @@ def fuse(
     scope : raters' matrices for the whole data set ("dataset") or for each case on its own ("case")
     options : further parameters of the method's estimator
     gold : known truth: a folder of masks, ``<case>.<ext>``; for a label table, a table with columns item and truth
+    duplicates : for a label table, as :func:`annotruth.load` takes it
     jobs, scheduler : processes on this machine, or the address of a Dask scheduler, to share the cases of a folder
 
     Notes
@@ -124,7 +126,7 @@ def fuse(
         if source.is_dir():
             fusion, more = _FolderRun(estimator, source, known, output, across, progress)(overwrite)
         else:
-            fusion, more = _fuse_table(estimator, source, known, output, overwrite)
+            fusion, more = _fuse_table(estimator, source, known, output, overwrite, duplicates)
     content = {
         "annotruth": annotruth.__version__, "finished": True, "source": source, "gold": gold, "method": method,
         "settings": estimator.get_params(), **learnt(fusion.fused), **more,
@@ -230,9 +232,9 @@ class _FolderRun:
 
 
 def _fuse_table(
-    estimator: FusionEstimator, source: Path, truth: Path | None, output: Path, overwrite: bool
+    estimator: FusionEstimator, source: Path, truth: Path | None, output: Path, overwrite: bool, duplicates: str
 ) -> tuple[Fusion, dict[str, Any]]:
-    annotations = load(source, truth)
+    annotations = load(source, truth, duplicates=duplicates)
     check_settings(estimator, annotations)
     with _noting_warnings() as noted:
         fused = estimator.fit(annotations, None if truth is None else read_truth(truth))

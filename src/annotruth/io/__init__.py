@@ -30,7 +30,7 @@ from annotruth.io.check import check, nothing_to_load
 from annotruth.io.features import load_features, read_features
 from annotruth.io.pictures import find_pictures, read_picture
 from annotruth.io.problems import Problem, refuse
-from annotruth.io.table_writing import write_table, write_truth_table
+from annotruth.io.table_writing import write_label_table, write_table, write_truth_table
 from annotruth.io.tables import SUFFIXES, load_table
 from annotruth.io.writing import write_case_folder, write_mask, write_probabilities
 
@@ -43,6 +43,7 @@ __all__ = [
     "load_features",
     "load_images",
     "write_case_folder",
+    "write_label_table",
     "write_mask",
     "write_probabilities",
     "write_table",

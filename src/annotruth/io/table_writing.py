@@ -61,14 +61,33 @@ def write_truth_table(
     "item_1","dog"
     <BLANKLINE>
     """
-    columns = {
-        "item": pa.array(annotations.items, pa.string()),
-        "truth": _named(np.asarray(labels), annotations.classes),
-    }
+    return _write(Path(path), _labelled(annotations, "truth", np.asarray(labels), probabilities))
+
+
+def write_label_table(path: str | Path, annotations: Annotations, probabilities: np.ndarray) -> Path:
+    """Write a model's predictions (items, classes) as a table with the columns item, label and one per class.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> annotations = Annotations.from_answers(np.array([[0], [1]]), classes=["cat", "dog"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = write_label_table(Path(folder) / "a.csv", annotations, np.array([[0.9, 0.1], [0.2, 0.8]]))
+    ...     print(path.read_text())
+    "item","label","probability of cat","probability of dog"
+    "item_0","cat",0.9,0.1
+    "item_1","dog",0.2,0.8
+    <BLANKLINE>
+    """
+    return _write(Path(path), _labelled(annotations, "label", np.argmax(probabilities, axis=1), probabilities))
+
+
+def _labelled(annotations: Annotations, column: str, labels: np.ndarray, probabilities: np.ndarray | None) -> pa.Table:
+    columns = {"item": pa.array(annotations.items, pa.string()), column: _named(labels, annotations.classes)}
     if probabilities is not None:
         for number, name in enumerate(annotations.classes):
-            columns[f"probability of {name}"] = pa.array(np.asarray(probabilities)[:, number])
-    return _write(Path(path), pa.table(columns))
+            columns[f"probability of {name}"] = pa.array(np.asarray(probabilities, dtype=np.float32)[:, number])
+    return pa.table(columns)
 
 
 def _named(codes: np.ndarray, names: Sequence[str]) -> pa.Array:

@@ -183,7 +183,9 @@ class Classifier(ClassifierMixin, Estimator):
         return super()._own_network()
 
     def _learn_annotators(self, method: Method, annotations: Annotations) -> None:
-        evidence = Evidence.of(annotations, lambda items: self._probabilities(annotations.item_image, items))
+        evidence = Evidence.of(
+            annotations, lambda items: self._probabilities(annotations.item_image, items, annotations.items)
+        )
         if method.learns_annotators:
             confusion, skill = self._learnt_matrices()
         else:
@@ -195,19 +197,16 @@ class Classifier(ClassifierMixin, Estimator):
             )
         )  # fmt: skip
         never = np.bincount(annotations.answers.label, minlength=len(self.classes_)) == 0
+        self.warnings_ = []
         if never.any():
             names = shorten([name for name, unseen in zip(annotations.classes, never) if unseen])
-            warnings.warn(
-                f"Nobody ever answered {names}: the model cannot learn what that looks like.",
-                UnansweredClassWarning,
-                stacklevel=3,
-            )
-        self.warnings_ = []
+            self.warnings_ = [f"Nobody ever answered {names}: the model cannot learn what that looks like."]
+            warnings.warn(self.warnings_[0], UnansweredClassWarning, stacklevel=3)
         if method.learns_from_raters:
             # Of more matrices than can be kept, those of the raters who answered most.
             busiest = np.sort(np.argsort(-evidence.given)[: max(MOST_KEPT // len(never) ** 2, 3)])
             matrices = np.stack([self._matrix_of(r) for r in busiest]) if confusion is None else confusion[busiest]
-            self.warnings_ = warn_identifiability(
+            self.warnings_ += warn_identifiability(
                 matrices, np.where(never, 0, evidence.frequency), evidence.given[busiest],
                 raters=[self.raters_[r] for r in busiest], classes=annotations.classes, stacklevel=4,
             )  # fmt: skip
@@ -231,18 +230,26 @@ class Classifier(ClassifierMixin, Estimator):
         any_image = torch.zeros(1, self._shape.channels, *[1] * self._shape.dims)  # the matrices are the same for all
         return self._parts.annotators(any_image, raters).dense()[0].double().numpy()
 
+    @property
+    def dims_(self) -> int:
+        """How many spatial axes the images have; 0 = feature vectors."""
+        check_is_fitted(self, "annotators_")
+        return self._shape.dims
+
     # -- using --------------------------------------------------------------------------------------------------
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the true class, (items, classes), of images, features, or annotations that carry them."""
         check_is_fitted(self, "annotators_")
+        names: Sequence[object]
         if isinstance(X, Annotations):
-            item, count = X.item_image, len(X)
+            item, count, names = X.item_image, len(X), X.items
         else:
             array = self._array(X)
             item, count = (lambda index: finite_image(array[index], f"Item {index}")), len(array)
+            names = range(count)
         blocks = (range(start, min(start + BLOCK, count)) for start in range(0, count, BLOCK))
-        return np.concatenate([self._probabilities(item, block) for block in blocks])
+        return np.concatenate([self._probabilities(item, block, names) for block in blocks])
 
     def predict(self, X: Any) -> np.ndarray:
         """The most likely class of each item, as its label was given: (items,)."""
@@ -265,17 +272,20 @@ class Classifier(ClassifierMixin, Estimator):
         return super().score(X, y, sample_weight)
 
     @torch.no_grad()
-    def _probabilities(self, item: Callable[[int], np.ndarray], items: Sequence[int]) -> np.ndarray:
-        tensors = torch.stack([self._standardised(item(index), index) for index in items])
-        scores = self._parts.log_truth(tensors).double()
-        return scores.softmax(dim=1).numpy()
+    def _probabilities(
+        self, item: Callable[[int], np.ndarray], items: Sequence[int], names: Sequence[object]
+    ) -> np.ndarray:
+        tensors = [self._standardised(item(index), names[index]) for index in items]
+        alike = len({tensor.shape for tensor in tensors}) == 1
+        batches = [torch.stack(tensors)] if alike else [tensor[None] for tensor in tensors]
+        return torch.cat([self._parts.log_truth(batch).double().softmax(dim=1) for batch in batches]).numpy()
 
-    def _standardised(self, image: np.ndarray, index: int) -> torch.Tensor:
+    def _standardised(self, image: np.ndarray, name: object) -> torch.Tensor:
         wanted = self._shape.dims + 1
         if image.ndim != wanted or len(image) != self._shape.channels:
             axes = f", {self._shape.dims} spatial axes" if self._shape.dims else ""
             raise InputError(
-                f"Item {index} has shape {image.shape}; the model needs {self._shape.channels} "
+                f"Item {name} has shape {image.shape}; the model needs {self._shape.channels} "
                 f"{'channel(s)' if axes else 'features'}{axes}."
             )
         return self._standard(image)

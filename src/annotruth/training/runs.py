@@ -1,6 +1,6 @@
 """A training run as a folder: settings, checkpoints, logs and the model.
 
-RUN/run.json            what was asked for: cases, method, settings
+RUN/run.json            what was asked for: cases (and what else a label table needs), method, settings
 RUN/checkpoints/        the last and the best state; ``--resume`` goes on from the last
 RUN/logs/               losses as CSV and for TensorBoard
 RUN/model.annotruth     the model, when training is done
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from annotruth.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.io import atomic, fresh_folder, load
 from annotruth.io.atomic import refuse_used_folder
+from annotruth.training.classifier import Classifier
 from annotruth.training.segmenter import Segmenter
 
 _OURS = ("run.json", "model.annotruth", "report.html", "checkpoints", "logs")
@@ -27,11 +28,19 @@ _OURS = ("run.json", "model.annotruth", "report.html", "checkpoints", "logs")
 
 @dataclass(frozen=True)
 class Run:
-    """A run's folder and what was asked for."""
+    """A run's folder and what was asked for.
+
+    Attributes
+    ----------
+    cases : a case folder or a label table
+    params : of the estimator
+    inputs : what else ``load`` is given for a label table: images, features, truth, duplicates
+    """
 
     folder: Path
     cases: str
     params: dict[str, Any]
+    inputs: dict[str, str] = field(default_factory=dict)
 
     @property
     def model(self) -> Path:
@@ -41,12 +50,18 @@ class Run:
     def report(self) -> Path:
         return self.folder / "report.html"
 
-    def annotations(self) -> Annotations:
-        """The cases this run learns from."""
-        return load(self.cases)
+    def annotations(self, cases: str | Path | None = None) -> Annotations:
+        """The cases this run learns from, or others; other answers are on the same pictures or features."""
+        return load(self.cases if cases is None else cases, **self.inputs)
 
 
-def start_run(folder: str | Path, cases: str | Path, params: dict[str, Any], overwrite: bool = False) -> Run:
+def start_run(
+    folder: str | Path,
+    cases: str | Path,
+    params: dict[str, Any],
+    overwrite: bool = False,
+    inputs: dict[str, str] | None = None,
+) -> Run:
     """Make a run's folder. One that holds files is refused, unless ``overwrite`` removes an earlier run's files."""
     folder = Path(folder)
     refuse_used_run(folder, overwrite)
@@ -54,9 +69,9 @@ def start_run(folder: str | Path, cases: str | Path, params: dict[str, Any], ove
     for name in _OURS:
         path = folder / name
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-    run = Run(folder, str(Path(cases).resolve()), params)
+    run = Run(folder, str(Path(cases).resolve()), params, inputs or {})
     with atomic(folder / "run.json") as temporary:
-        asked = {"annotruth": annotruth.__version__, "cases": run.cases, "params": params}
+        asked = {"annotruth": annotruth.__version__, "cases": run.cases, "inputs": run.inputs, "params": params}
         temporary.write_text(json.dumps(asked, indent=2) + "\n")
     return run
 
@@ -75,14 +90,17 @@ def open_run(folder: str | Path, where: dict[str, Any] | None = None) -> Run:
         raise InputError(f"{folder} holds no run (there is no run.json); `annotruth train` makes one.")
     try:
         asked = json.loads(path.read_text())
-        return Run(Path(folder), asked["cases"], {**asked["params"], **(where or {})})
+        return Run(Path(folder), asked["cases"], {**asked["params"], **(where or {})}, asked.get("inputs", {}))
     except (json.JSONDecodeError, KeyError) as error:
         raise InputError(f"{path} is damaged ({error}); start the run anew with --overwrite.") from error
 
 
-def train_run(run: Run, annotations: Annotations, resume: bool = False, progress: bool = True) -> Segmenter:
+def train_run(
+    run: Run, annotations: Annotations, resume: bool = False, progress: bool = True
+) -> Segmenter | Classifier:
     """Train a run's model on its cases, or go on with it, and write the model (one process of all does)."""
-    model = Segmenter(**run.params, progress=progress).fit(annotations, run_folder=run.folder, resume=resume)
+    estimator: type[Segmenter | Classifier] = Classifier if annotations.kind == "labels" else Segmenter
+    model = estimator(**run.params, progress=progress).fit(annotations, run_folder=run.folder, resume=resume)
     if model._processes().is_first:
         model.save(run.model)
     return model
