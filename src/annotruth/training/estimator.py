@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from copy import deepcopy
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -166,8 +167,9 @@ class Estimator(BaseEstimator):
         folder = None if run_folder is None else Path(run_folder)
         self.history_ = run_training(module, train, held_out, self._schedule, folder, resume)
         self._parts.eval().cpu()
-        with torch.no_grad():
-            method.finish(self._parts, loader(train, batch_size))
+        every = (items for items in (train, held_out) if items is not None)
+        with torch.no_grad():  # labels of held-out items, too, tell how raters err
+            method.finish(self._parts, chain.from_iterable(loader(items, batch_size) for items in every))
 
     def _set_annotators(self, raters: RaterFacts) -> None:
         """Keep what was learnt of the raters; matrices that are too many to keep are made when asked for."""
