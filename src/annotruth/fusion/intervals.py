@@ -7,7 +7,7 @@ from scipy.stats import beta, pearson3
 
 
 def confusion_interval(
-    counts: np.ndarray, level: float = 0.95, *, one_coin: bool = False
+    counts: np.ndarray, level: float = 0.95, *, one_coin: bool = False, prior: float = 1.0
 ) -> tuple[np.ndarray, np.ndarray]:
     """Bounds of each entry of confusion matrices.
 
@@ -16,6 +16,8 @@ def confusion_interval(
     counts : (raters, classes, classes) expected counts, [true, observed], with any pseudo-counts added
     level : probability that the entry lies between the bounds
     one_coin : whether the matrices have one number each, the rater's chance to be right
+    prior : how many labels the prior is worth in each entry; 1 = every row is as likely as any other, which for many
+        classes weighs heavily: it expects a chance to be right of 1 / classes, as if that many labels had said so
 
     Returns
     -------
@@ -23,7 +25,7 @@ def confusion_interval(
 
     Notes
     -----
-    With a uniform prior, a row is Dirichlet(1 + counts), and an entry of it has a Beta distribution. The truth is
+    A row is Dirichlet(prior + counts), and an entry of it has a Beta distribution. The truth is
     taken at its expectation and pixels as independent; neighbouring pixels are not, so for masks read the intervals
     as lower bounds of the uncertainty.
 
@@ -40,7 +42,8 @@ def confusion_interval(
         low, high = (bound[:, None, None] for bound in skill_interval(counts, level, one_coin=True))
         right = np.eye(n_classes, dtype=bool)
         return np.where(right, low, (1 - high) / (n_classes - 1)), np.where(right, high, (1 - low) / (n_classes - 1))
-    return _bounds(*_beta_of_entries(counts), level)
+    evidence = counts + prior
+    return _bounds(evidence, evidence.sum(axis=-1, keepdims=True) - evidence, level)
 
 
 def skill_interval(counts: np.ndarray, level: float = 0.95, *, one_coin: bool = False) -> tuple[np.ndarray, np.ndarray]:
@@ -62,20 +65,21 @@ def skill_interval(counts: np.ndarray, level: float = 0.95, *, one_coin: bool = 
         right = np.trace(counts, axis1=1, axis2=2)
         return _bounds(1 + right, 1 + counts.sum(axis=(1, 2)) - right, level)
     right = np.diagonal(counts, axis1=1, axis2=2)
-    return diagonal_interval(right, counts.sum(axis=2) - right, level)
+    return diagonal_interval(right + 1.0, counts.sum(axis=2) - right + (n_classes - 1.0), level)
 
 
 def diagonal_interval(right: np.ndarray, wrong: np.ndarray, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
     """As :func:`skill_interval`, from how many labels of each class were right and wrong: (raters, classes) each.
 
+    Both are positive: what the prior is worth is added.
+
     Examples
     --------
-    >>> low, high = diagonal_interval(np.array([[90.0, 95.0]]), np.array([[10.0, 5.0]]))
+    >>> low, high = diagonal_interval(np.array([[91.0, 96.0]]), np.array([[11.0, 6.0]]))
     >>> float(low[0].round(3)), float(high[0].round(3))
     (0.875, 0.95)
     """
     n_classes = right.shape[1]
-    right, wrong = right + 1.0, wrong + (n_classes - 1.0)  # a uniform prior of the row
     mean, variance, skewness = (np.asarray(moment) for moment in beta.stats(right, wrong, moments="mvs"))
     spread = np.sqrt(variance.sum(axis=1))
     lean = (skewness * variance**1.5).sum(axis=1) / spread**3
@@ -84,12 +88,6 @@ def diagonal_interval(right: np.ndarray, wrong: np.ndarray, level: float = 0.95)
         np.clip(mean.mean(axis=1) + pearson3.ppf(q, lean) * spread / n_classes, 0, 1) for q in (tail, 1 - tail)
     )
     return low, high
-
-
-def _beta_of_entries(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Parameters of each entry's Beta distribution."""
-    evidence = counts + 1.0
-    return evidence, evidence.sum(axis=-1, keepdims=True) - evidence
 
 
 def _bounds(first: np.ndarray, second: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:

@@ -183,12 +183,11 @@ class Classifier(ClassifierMixin, Estimator):
         return super()._own_network()
 
     def _learn_annotators(self, method: Method, annotations: Annotations) -> None:
+        confusion, skill = self._learnt_matrices() if method.learns_annotators else (None, None)
         evidence = Evidence.of(
-            annotations, lambda items: self._probabilities(annotations.item_image, items, annotations.items)
+            annotations, lambda items: self._probabilities(annotations.item_image, items, annotations.items), confusion
         )
-        if method.learns_annotators:
-            confusion, skill = self._learnt_matrices()
-        else:
+        if skill is None:
             confusion, skill = evidence.confusion(), evidence.skill()
         self._set_annotators(
             RaterFacts(

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from annotruth.annotations import Annotations
+from annotruth.answers import Answers
+from annotruth.fusion.em import LEAST_COUNT, log_of, truth_posterior
 from annotruth.fusion.intervals import confusion_interval, diagonal_interval
 from annotruth.fusion.votes import first_answers
 from annotruth.training.annotators import hold
@@ -40,8 +42,17 @@ class Evidence:
     met: np.ndarray | None
 
     @classmethod
-    def of(cls, annotations: Annotations, truth_of: Callable[[range], np.ndarray]) -> Evidence:
-        """Go through all items, ``truth_of`` giving the probabilities (items, classes) of some."""
+    def of(
+        cls,
+        annotations: Annotations,
+        truth_of: Callable[[range], np.ndarray],
+        learnt: np.ndarray | None = None,
+    ) -> Evidence:
+        """Go through all items, ``truth_of`` giving the probabilities (items, classes) of some.
+
+        With matrices (raters, classes, classes) ``learnt``, answers are counted against what the items and all answers
+        say together: a network that is rightly unsure would make good raters look careless.
+        """
         answers, n_raters, n_classes = annotations.answers, len(annotations.raters), len(annotations.classes)
         first = first_answers(answers, len(annotations))
         frequency = np.zeros(n_classes)
@@ -54,6 +65,10 @@ class Evidence:
             frequency += truth.sum(axis=0)
             here = slice(first[items.start], first[items.stop])
             rater, label = answers.rater[here], answers.label[here]
+            if learnt is not None:
+                who, number = np.unique(rater, return_inverse=True)
+                given = Answers(answers.item[here] - np.int32(items.start), number.astype(np.int32), label)
+                truth, _ = truth_posterior(given, log_of(truth), log_of(np.maximum(learnt[who], LEAST_COUNT)))
             of_answer = truth[answers.item[here] - items.start]
             np.add.at(of_class, rater, of_answer)
             np.add.at(right, (rater, label), of_answer[np.arange(len(label)), label])
@@ -84,13 +99,16 @@ class Evidence:
         return np.where(known, self.right / np.maximum(self.of_class, 1e-9), 1.0).mean(axis=1)
 
     def skill_interval(self, skill: np.ndarray, level: float = 0.95) -> np.ndarray:
-        """Credible bounds (raters, 2) of the skills, moved as far as needed to hold the estimates ``skill``."""
-        low, high = diagonal_interval(self.right, self.of_class - self.right, level)
+        """Credible bounds (raters, 2) of the skills, moved as far as needed to hold the estimates ``skill``.
+
+        Before anything is seen, each class's chance to be right is taken to be anything from 0 to 1.
+        """
+        low, high = diagonal_interval(self.right + 1, np.maximum(self.of_class - self.right, 0) + 1, level)
         return hold(skill, np.stack([low, high], axis=1))
 
     def confusion_interval(self, confusion: np.ndarray | None, level: float = 0.95) -> np.ndarray | None:
         """Credible bounds (raters, 2, classes, classes) of the matrices' entries; None where there are too many."""
         if confusion is None or self.met is None or confusion.size > MOST_BOUNDED:
             return None
-        low, high = confusion_interval(self.met, level)
+        low, high = confusion_interval(self.met, level, prior=1 / confusion.shape[-1])  # one label's worth in each row
         return hold(confusion, np.stack([low, high], axis=1))
