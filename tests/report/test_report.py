@@ -261,7 +261,7 @@ def test_bad_input_is_refused_with_a_way_out(make_study, tmp_path: Path) -> None
     study = make_study()
     path = tmp_path / "r.html"
     labels = Annotations.from_answers(np.array([[0, 1]]))
-    with pytest.raises(InputError, match="label table"):
+    with pytest.raises(InputError, match="pictures or features"):
         report(study.model, labels, path)
     with pytest.raises(InputError, match="images="):
         report(study.model, Annotations.from_masks(study.ann.masks, classes=study.ann.classes), path)

@@ -20,8 +20,14 @@ from annotruth.report.content import in_short, nested_scores, rater_rows, settin
 from annotruth.report.evidence import Model, gather
 from annotruth.report.figures import heading, score_bars, training_curves
 from annotruth.report.gallery import MAPS_PER_RATER, MOST_RATERS, Gallery
+from annotruth.report.labels import check_labels, gather_labels, labels_in_short, shown_suspects, suspects
 
-__all__ = ["report"]
+__all__ = ["report", "suspects"]
+
+MOST_CASES, MOST_ITEMS = 12, 40
+"""Cases, and items of a label table, that are shown unless told otherwise."""
+MOST_ROWS, MOST_MATRICES, MOST_CLASSES = 400, 60, 30
+"""Raters of a label table that are listed, whose matrices are shown, and classes that are listed."""
 
 
 def report(
@@ -30,17 +36,18 @@ def report(
     path: str | os.PathLike[str],
     *,
     scores: Mapping[str, Any] | None = None,
-    max_cases: int = 12,
+    max_cases: int | None = None,
 ) -> Path:
     """Write one HTML file, readable without a network, about a trained model and the raters it learnt from.
 
     Parameters
     ----------
-    model : a trained ``Segmenter``
-    ann : masks with images; truth is used where it is known
+    model : a trained ``Segmenter`` or ``Classifier``
+    ann : masks with images, or a label table with pictures or features; truth is used where it is known
     path : the file to write; its folder is made if need be
     scores : {metric: value} of this model, or {setting: {method: {metric: value}}} to compare methods
-    max_cases : how many cases the gallery shows, those with most disagreement first
+    max_cases : how many cases are shown: masks with most disagreement (12, if not said), items of a label table that
+        are most likely mislabelled (40)
 
     Returns
     -------
@@ -64,56 +71,96 @@ def report(
     'report.html'
     """
     path = Path(path)
-    _check(model, ann, max_cases)
+    if max_cases is not None and max_cases < 0:
+        raise InputError(f"max_cases must be 0 or more, found {max_cases}.")
     compared = nested_scores(scores, model.method)
-    evidence = gather(model, ann)
-    rows = rater_rows(model, ann, evidence)
-    gallery = Gallery(model, ann, evidence)
-    disputed = evidence.most_disputed(max_cases)
-    mapped = [row.name for row in rows][-MOST_RATERS:]
-    # Maps need a few cases even where no gallery is wanted.
-    maps, top_error = gallery.rater_maps(mapped, disputed or evidence.most_disputed(MAPS_PER_RATER))
-    shown = [gallery.show(case) for case in disputed]
-    page = _environment().get_template("page.html.j2").render(
+    template, content = (_label_page if ann.kind == "labels" else _mask_page)(model, ann, max_cases)
+    titles = {"summary": "Summary", "scores": "Scores", "raters": "Raters", "confusion": "Confusion"}
+    titles |= {**content.pop("titles"), "training": "Training", "settings": "Settings"}
+    page = _environment().get_template(template).render(
         method=model.method,
         ann=ann,
-        evidence=evidence,
         warnings=list(model.warnings_),
-        in_short=in_short(rows, evidence),
-        colours=tiles.class_colours(len(ann.classes)),
+        sections=[(anchor, title) for anchor, title in titles.items() if compared or anchor != "scores"],
         scores=compared,
         metrics=list(dict.fromkeys(m for by_method in compared.values() for row in by_method.values() for m in row)),
         score_bars=score_bars(compared, model.method) if compared else None,
-        rows=rows,
-        maps=maps,
-        top_error=top_error,
-        most_raters=MOST_RATERS,
-        shown=shown,
-        views=gallery.views,
         curves=training_curves(model.history_) if len(model.history_) else None,
         history=model.history_,
         settings=settings(model),
         versions=versions(),
         written=datetime.now().astimezone(),
-        tiles=tiles,
+        **content,
     )  # fmt: skip
     with atomic(path) as temporary:
         temporary.write_text(page, encoding="utf-8")
     return path
 
 
-def _check(model: Model, ann: Annotations, max_cases: int) -> None:
-    if ann.kind != "masks":
-        raise InputError("The report shows masks; these annotations are a label table.")
+def _mask_page(model: Model, ann: Annotations, max_cases: int | None) -> tuple[str, dict[str, Any]]:
+    """The template of a report on masks, and what it shows."""
+    _check_masks(model, ann)
+    evidence = gather(model, ann)
+    rows = rater_rows(
+        model, ann, evidence.mean_agreement, evidence.labelled_items,
+        lambda confusion: words.describe(confusion, ann.classes, evidence.shares),
+    )  # fmt: skip
+    gallery = Gallery(model, ann, evidence)
+    disputed = evidence.most_disputed(MOST_CASES if max_cases is None else max_cases)
+    mapped = [row.name for row in rows][-MOST_RATERS:]
+    # Maps need a few cases even where no gallery is wanted.
+    maps, top_error = gallery.rater_maps(mapped, disputed or evidence.most_disputed(MAPS_PER_RATER))
+    return "masks.html.j2", {
+        "titles": {"error-maps": "Error maps", "cases": "Cases"},
+        "evidence": evidence,
+        "in_short": in_short(rows, evidence),
+        "colours": tiles.class_colours(len(ann.classes)),
+        "rows": rows,
+        "matrices": [row for row in rows if row.confusion is not None],
+        "many": 0,
+        "maps": maps,
+        "top_error": top_error,
+        "most_raters": MOST_RATERS,
+        "shown": [gallery.show(case) for case in disputed],
+        "views": gallery.views,
+        "tiles": tiles,
+    }
+
+
+def _label_page(model: Model, ann: Annotations, max_cases: int | None) -> tuple[str, dict[str, Any]]:
+    """The template of a report on a label table, and what it shows."""
+    check_labels(model, ann)
+    evidence = gather_labels(model, ann)
+    every = rater_rows(
+        model, ann, evidence.agreement, evidence.answered,
+        lambda confusion: words.describe_answers(confusion, ann.classes, evidence.shares),
+    )  # fmt: skip
+    busiest = [row.name for row in sorted(every, key=lambda row: -row.labelled)]
+    rows, matrices = (
+        [row for row in every if row.name in kept] for kept in (set(busiest[:MOST_ROWS]), set(busiest[:MOST_MATRICES]))
+    )
+    unsure = int((evidence.wrong > 0.5).sum())
+    return "labels.html.j2", {
+        "titles": {"items": "Items"},
+        "evidence": evidence,
+        "in_short": labels_in_short(evidence, every, unsure),
+        "rows": rows,
+        "matrices": [row for row in matrices if row.confusion is not None],
+        "many": len(every) if len(every) > MOST_MATRICES else 0,
+        "unsure": unsure,
+        "suspects": shown_suspects(evidence, MOST_ITEMS if max_cases is None else max_cases),
+        "most_classes": MOST_CLASSES,
+    }
+
+
+def _check_masks(model: Model, ann: Annotations) -> None:
     if not ann.has_images:
         raise InputError("The report shows images; give them with images=, or put them into images/.")
     if tuple(model.classes_) != ann.classes:
         raise InputError(
-            f"The model knows the classes {', '.join(model.classes_)} but the annotations have "
+            f"The model knows the classes {', '.join(map(str, model.classes_))} but the annotations have "
             f"{', '.join(ann.classes)}; they must be the same, in the same order."
         )
-    if max_cases < 0:
-        raise InputError(f"max_cases must be 0 or more, found {max_cases}.")
 
 
 def _environment() -> Environment:

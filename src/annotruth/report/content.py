@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from numbers import Real
@@ -18,7 +18,7 @@ from annotruth.fusion.ranking import most_frequent_error, ranking
 from annotruth.report import tiles
 from annotruth.report.evidence import Evidence, Model
 from annotruth.report.figures import Nested
-from annotruth.report.words import Habit, describe, number, percent, short
+from annotruth.report.words import Habit, number, percent, short
 
 MOST_NUMBERED_CLASSES = 11
 """Larger matrices are shown without numbers, as a picture."""
@@ -32,7 +32,7 @@ class RaterRow:
     Attributes
     ----------
     rank : by skill, with the ranks it may have, given the intervals: "2 (1–3)"
-    agreement : mean foreground Dice with the estimated truth, None = nothing labelled
+    agreement : with the estimated truth, None = nothing labelled
     error : the most frequent one, in words
     confusion : (classes, classes) [true, observed]
     bounds : (2, classes, classes) low and high of each entry
@@ -52,12 +52,24 @@ class RaterRow:
     picture: str | None
 
 
-def rater_rows(model: Model, ann: Annotations, evidence: Evidence) -> list[RaterRow]:
-    """Every rater of the model and of the annotations, the most skilled first."""
-    agreement, rows, ranks = evidence.agreement, [], _ranks(model)
+def rater_rows(
+    model: Model,
+    ann: Annotations,
+    agreement: np.ndarray,
+    labelled: np.ndarray,
+    habit_of: Callable[[np.ndarray], Habit],
+) -> list[RaterRow]:
+    """Every rater of the model and of the annotations, the most skilled first.
+
+    Parameters
+    ----------
+    agreement : (raters of ``ann``,) with the estimated truth, NaN = nothing labelled
+    labelled : (raters of ``ann``,) how many items each labelled
+    habit_of : says in words how a matrix (classes, classes) errs
+    """
+    rows, ranks, place = [], _ranks(model), {name: at for at, name in enumerate(ann.raters)}
     for name in dict.fromkeys([*model.raters_, *ann.raters]):
-        dice = agreement[:, ann.raters.index(name)] if name in ann.raters else np.array([])
-        dice = dice[~np.isnan(dice)]
+        at = place.get(name)
         learnt = model.annotators_.get(name)
         confusion = None if learnt is None else np.asarray(learnt.confusion, dtype=float)
         large = confusion is not None and len(confusion) > MOST_NUMBERED_CLASSES
@@ -67,9 +79,9 @@ def rater_rows(model: Model, ann: Annotations, evidence: Evidence) -> list[Rater
                 rank=ranks.get(name),
                 skill=None if learnt is None else float(learnt.skill),
                 interval=None if learnt is None else learnt.interval,
-                agreement=float(dice.mean()) if len(dice) else None,
-                labelled=len(dice),
-                habit=None if confusion is None else describe(confusion, ann.classes, evidence.shares),
+                agreement=None if at is None or np.isnan(agreement[at]) else float(agreement[at]),
+                labelled=0 if at is None else int(labelled[at]),
+                habit=None if confusion is None else habit_of(confusion),
                 error="" if confusion is None else most_frequent_error(confusion, ann.classes),
                 confusion=confusion,
                 bounds=None if learnt is None else learnt.confusion_interval,
@@ -86,7 +98,8 @@ def _ranks(model: Model) -> dict[str, str]:
         return {}
     low, high = np.array([one.interval or (0.0, 1.0) for one in known]).T
     skill, labelled = np.array([one.skill for one in known]), np.array([one.labelled for one in known])
-    table = ranking(names, [one.confusion for one in known], model.classes_, skill, low, high, labelled)
+    classes = [str(name) for name in model.classes_]
+    table = ranking(names, [one.confusion for one in known], classes, skill, low, high, labelled)
     between = [f" ({b}–{w})" if b < w else "" for b, w in zip(table["best_rank"], table["worst_rank"])]
     return {name: f"{rank}{more}" for name, rank, more in zip(table["rater"], table["rank"], between)}
 

@@ -32,12 +32,12 @@ class Annotator(Protocol):
 
 
 class Model(Protocol):
-    """What the report asks of a trained model; ``annotruth.Segmenter`` is one."""
+    """What the report asks of a trained model; ``annotruth.Segmenter`` and ``annotruth.Classifier`` are such."""
 
     @property
     def method(self) -> str: ...
     @property
-    def classes_(self) -> tuple[str, ...]: ...
+    def classes_(self) -> Any: ...  # names, or a classifier's labels as they were given
     @property
     def raters_(self) -> tuple[str, ...]: ...
     @property
@@ -48,7 +48,7 @@ class Model(Protocol):
     def warnings_(self) -> Sequence[str]: ...
     @property
     def annotators_(self) -> Mapping[str, Annotator]: ...
-    def predict_proba(self, images: np.ndarray) -> np.ndarray: ...
+    def predict_proba(self, images: Any) -> np.ndarray: ...
 
 
 @dataclass(frozen=True)
@@ -98,6 +98,17 @@ class Evidence:
     def agreement(self) -> np.ndarray:
         """(items, raters) foreground Dice with the estimate, NaN = not labelled."""
         return np.stack([case.agreement for case in self.cases])
+
+    @property
+    def mean_agreement(self) -> np.ndarray:
+        """(raters,) mean foreground Dice of each rater's masks with the estimate, NaN = nothing labelled."""
+        given = self.labelled_items
+        return np.where(given > 0, np.nansum(self.agreement, axis=0) / np.maximum(given, 1), np.nan)
+
+    @property
+    def labelled_items(self) -> np.ndarray:
+        """(raters,) how many items each labelled."""
+        return (~np.isnan(self.agreement)).sum(axis=0)
 
     @property
     def dice(self) -> float | None:

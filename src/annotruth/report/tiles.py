@@ -85,13 +85,16 @@ def cut(array: np.ndarray, plane: Plane | None) -> np.ndarray:
     return array if plane is None else np.take(array, plane.index, axis=array.ndim - 3 + plane.axis)
 
 
-def picture(image: np.ndarray) -> str:
-    """An image (channels, height, width) as PNG, grey or (three channels) in colour, contrast from its own values."""
+def picture(image: np.ndarray, side: int = SIDE) -> str:
+    """An image (channels, height, width) as PNG, grey or (three channels) in colour, contrast from its own values.
+
+    ``side`` is how long its longer side may be, in pixels.
+    """
     shown = image if len(image) == 3 else image[:1]
     low, high = np.percentile(shown, (0.5, 99.5))
     levels = np.clip((shown - low) / max(float(high - low), 1e-9), 0, 1)
-    if max(levels.shape[1:]) > SIDE:
-        levels = resize(levels, (len(levels), *_size(levels.shape[1:])), anti_aliasing=True)
+    if max(levels.shape[1:]) > side:
+        levels = resize(levels, (len(levels), *_size(levels.shape[1:], side)), anti_aliasing=True)
     levels = np.rint(255 * levels).astype(np.uint8)
     return _png(Image.fromarray(levels[0] if len(levels) == 1 else np.moveaxis(levels, 0, -1)))
 
@@ -152,10 +155,10 @@ def errors(labels: np.ndarray, reference: np.ndarray) -> np.ndarray:
     return np.where(known, kinds, 0).astype(np.uint8)
 
 
-def _size(shape: tuple[int, ...]) -> tuple[int, int]:
+def _size(shape: tuple[int, ...], side: int = SIDE) -> tuple[int, int]:
     """Height and width of a tile: whole multiples of a small picture, the fitting fraction of a large one."""
     longest = max(shape)
-    scale = max(SIDE // longest, 1) if longest <= SIDE else SIDE / longest
+    scale = max(side // longest, 1) if longest <= side else side / longest
     return max(round(shape[0] * scale), 1), max(round(shape[1] * scale), 1)
 
 

@@ -149,11 +149,41 @@ def describe(confusion: np.ndarray, classes: Sequence[str], shares: np.ndarray) 
     return Habit(" and ".join(habit.kind for habit in habits), "; ".join(habit.detail for habit in habits))
 
 
-def _mix_ups(confusion: np.ndarray, classes: Sequence[str]) -> list[Habit]:
-    """The foreground classes taken for one another, worst two only."""
+def describe_answers(confusion: np.ndarray, classes: Sequence[str], shares: np.ndarray) -> Habit:
+    """Say in plain words how a rater of whole items errs.
+
+    Parameters
+    ----------
+    confusion : (classes, classes) [true, observed], rows sum to 1
+    classes : their names
+    shares : (classes,) how common each class is
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> one_sided = np.array([[0.97, 0.02, 0.01], [0.30, 0.69, 0.01], [0, 0, 1]])
+    >>> print(describe_answers(one_sided, ["cat", "dog", "fox"], np.ones(3) / 3))
+    mixes up classes (takes 30 % of dog for cat)
+    >>> print(describe_answers(np.full((3, 3), 1 / 3), ["cat", "dog", "fox"], np.ones(3) / 3))
+    answers as if by chance (right on 33 %)
+    """
+    confusion, weights = np.asarray(confusion, dtype=float), np.asarray(shares, dtype=float)
+    right = percent(float(weights @ np.diag(confusion) / max(weights.sum(), 1e-9)))
+    answer = int(confusion.min(axis=0).argmax())
+    if confusion[:, answer].min() > 0.9:
+        return Habit(f"always answers {_class(classes[answer])}", f"right on {right}")
+    others = (confusion.sum(axis=0) - np.diag(confusion)) / max(len(confusion) - 1, 1)
+    if (np.diag(confusion) - others).mean() < 0.1:  # an answer is given as often where it is wrong
+        return Habit("answers as if by chance", f"right on {right}")
+    mixed = _mix_ups(confusion, classes, first=0)
+    return mixed[0] if mixed else Habit("answers faithfully", f"right on {right}")
+
+
+def _mix_ups(confusion: np.ndarray, classes: Sequence[str], first: int = 1) -> list[Habit]:
+    """The classes taken for one another, from the ``first`` on, worst two only."""
     wrong = confusion.copy()
     np.fill_diagonal(wrong, 0)
-    wrong[0], wrong[:, 0] = 0, 0
+    wrong[:first], wrong[:, :first] = 0, 0
     order = zip(*np.unravel_index(np.argsort(-wrong, axis=None, kind="stable")[:2], wrong.shape))
     worst = [(int(i), int(j)) for i, j in order if wrong[i, j] >= NOTICEABLE]
     if not worst:
