@@ -79,14 +79,44 @@ def test_one_label_an_item_teaches_the_same_as_all_labels_on_average():
     torch.testing.assert_close(torch.stack(alone).mean(dim=0), together, rtol=1e-4, atol=1e-4)
 
 
-def test_the_loss_is_least_at_the_posterior():
+def test_the_loss_of_few_labels_is_least_at_the_posterior():
     truth, labels = scene()
     consensus = counted(truth, labels)
+    labels[:, 2] = 255
     best = consensus.evidence(labels).log_softmax(dim=1).requires_grad_()
     (gradient,) = torch.autograd.grad(consensus.loss(best.log_softmax(dim=1), labels), best)
     assert gradient.abs().max() < 1e-6
     worse = consensus.loss((best.detach() + torch.randn(best.shape)).log_softmax(dim=1), labels)
     assert worse > consensus.loss(best.detach(), labels)
+
+
+def test_the_loss_of_many_labels_is_the_likelihood_of_all_of_them_together():
+    truth, labels = scene()
+    consensus = counted(truth, labels)
+    log_truth = torch.randn(truth.shape).log_softmax(dim=1)
+    matrices, expected = consensus.matrices(), 0.0
+    for item, y, x in np.ndindex(4, 16, 16):
+        chance = sum(
+            log_truth[item, k, y, x].exp() * math.prod(matrices[r, k, int(labels[item, r, y, x])] for r in range(3))
+            for k in range(2)
+        )
+        expected -= math.log(chance) / (4 * 16 * 16)
+    assert consensus.loss(log_truth, labels).item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_rare_class_that_the_network_is_unsure_of_does_not_vanish():
+    """Of five places that look alike it is in two: the network cannot know better than 0.4, and learns that."""
+    labels = (torch.arange(1000) % 5 < 2).long().expand(1, 3, 1000)
+    consensus = Consensus(3, 2)
+    logit = torch.zeros((), requires_grad=True)
+    optimiser = torch.optim.Adam([logit], lr=0.1)
+    for _ in range(200):
+        log_truth = torch.stack([-logit / 2, logit / 2]).log_softmax(dim=0).view(1, 2, 1).expand(1, 2, 1000)
+        consensus.count(log_truth, labels)
+        optimiser.zero_grad()
+        consensus.loss(log_truth, labels).backward()
+        optimiser.step()
+    assert logit.sigmoid().item() == pytest.approx(0.4, abs=0.02)
 
 
 def test_counting_forgets_and_knows_only_the_raters_of_the_batch():
@@ -139,14 +169,38 @@ def test_three_people_are_counted_against_their_vote_and_say_what_is_true():
     torch.testing.assert_close(consensus.taken(wrong, alone), 1 - truth)
 
 
-def test_best_skill_by_hand():
+def test_classes_told_apart_by_hand():
     truth, labels = scene()
-    consensus = Consensus(3, 2)
-    consensus.count(truth.clamp(1e-6, 1).log(), labels)
-    assert consensus.best_skill() == pytest.approx(1, abs=1e-4)
+    consensus = Consensus(3, 3)
+    three = torch.cat([truth.clamp(1e-6, 1), torch.full_like(truth[:, :1], 1e-9)], dim=1).log()
+    for _ in range(100):
+        consensus.count(three, labels)
+    assert consensus.told_apart() == pytest.approx(1, abs=1e-4), "nobody names the third class, so it does not matter"
     unsure = Consensus(3, 2)
     unsure.count(torch.full_like(truth, 0.5).log(), labels)
-    assert unsure.best_skill() == pytest.approx(0, abs=1e-4)
+    best = max(min(mean, 1 - mean) for mean in (labels[:, r].float().mean().item() for r in range(3)))
+    assert unsure.told_apart() == pytest.approx(best, abs=1e-4)
+
+
+def test_whether_the_vote_or_the_network_decides():
+    truth, labels = scene()
+    everybody, one = Consensus(3, 2), Consensus(3, 2)
+    everybody.count(truth.clamp(0.1, 0.9).log(), labels)
+    assert everybody.by_vote()
+    labels[:, 1:] = 255
+    one.count(truth.clamp(0.1, 0.9).log(), labels)
+    assert not one.by_vote()
+
+
+@pytest.mark.parametrize(("name", "early"), [("global-cm", 1.0), ("pixel-cm", 10.0)])
+def test_errors_are_learnt_faster_as_long_as_the_vote_decides(name, early):
+    method = make_method(name, {}, "masks")
+    parts = method.build(Shape(1, 3, 2, 2))
+    truth, labels = scene()
+    parts.consensus.count(truth.clamp(0.1, 0.9).log(), labels)
+    assert method.annotator_pace(parts, 0.1) == early
+    parts.joint_from.fill_(0.4)
+    assert method.annotator_pace(parts, 0.5) == 1
 
 
 @pytest.mark.parametrize("name", ["global-cm", "pixel-cm", "pixel-cm-lowrank"])

@@ -53,6 +53,7 @@ class Batch(NamedTuple):
         all, in order
     confusion : (items, all raters, classes, classes) what is known of the raters' errors on these items, nan where
         nothing is; None = nothing
+    truth : (items, *spatial) uint8 true labels to learn from beside the raters', 255 = unknown; None = none are known
     """
 
     images: Tensor
@@ -60,6 +61,7 @@ class Batch(NamedTuple):
     positions: Tensor | None = None
     raters: Tensor | None = None
     confusion: Tensor | None = None
+    truth: Tensor | None = None
 
 
 class Parts(nn.Module):
@@ -98,6 +100,8 @@ class Method:
 
     learns_from_raters: ClassVar[bool] = True
     """Whether the raters' labels teach the network, so that their errors can mislead it."""
+    learns_from_truth: ClassVar[bool] = False
+    """Whether the method also learns from the true labels of some items, where they are known."""
     annotator_rate: ClassVar[float] = 1.0
     """The annotator model's learning rate, as a multiple of the truth model's."""
 
@@ -158,6 +162,10 @@ class Method:
 
     def after_epoch(self, parts: Parts, likelihood: float, progress: float) -> None:
         """Look at the negative log-likelihood of held-out labels (of the training ones, where none are held out)."""
+
+    def annotator_pace(self, parts: Parts, progress: float) -> float:
+        """By how much ``annotator_rate`` is multiplied at this point of the training."""
+        return 1.0
 
     def settled(self, parts: Parts, progress: float) -> bool:
         """Whether the loss has taken its final form; before that, training is not stopped early."""

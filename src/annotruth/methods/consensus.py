@@ -16,6 +16,8 @@ DOUBT = 0.02
 """Chance of any label of any rater besides what was counted, so that nobody's word is taken as certain."""
 ENOUGH = 3
 """Where so many people labelled a pixel, their labels say what is taken for true there; elsewhere the network does."""
+MOSTLY = 0.8
+"""Share of the labelled pixels where so many people labelled them, for the network to have little part in it."""
 STEP = 0.5
 """How far one batch moves what is taken for true towards the expected size of each class."""
 
@@ -23,14 +25,19 @@ STEP = 0.5
 class Consensus(nn.Module):
     """Dawid and Skene's model with the network in place of a table of posteriors.
 
-    Each rater has one matrix. The network learns the truth that explains all labels of a pixel *together*: the loss is
-    the negative evidence lower bound
+    Each rater has one matrix. The network, with output q, learns the truth that explains all labels of a pixel
+    *together*. Where at least three people labelled a pixel, the loss is their negative log-likelihood
 
-        Σ_k q_k · (log q_k − log prior_k − Σ_r log A_r[k, label_r])
+        −log Σ_k q_k · Π_r A_r[k, label_r],
 
-    of the network's output q. It is linear in the labels, so that raters who never label the same item are weighed
-    against each other as well as raters who do. Somebody who says the same everywhere has no say; somebody who is
-    nearly always right overrules several who often are not.
+    whose gradient draws q to its posterior. Elsewhere it is the negative evidence lower bound
+
+        Σ_k q_k · (log q_k − log prior_k − Σ_r log A_r[k, label_r]),
+
+    which is linear in the labels, so that raters who never label the same item are weighed against each other too; but
+    it seeks the likeliest class, and a rare one that the network is not yet sure of could vanish, so it is used only
+    where there is no choice. Somebody who says the same everywhere has no say; somebody who is nearly always right
+    overrules several who often are not.
 
     The matrices are counted against the vote where at least three people labelled a pixel. Elsewhere a rater would be
     judged by little more than their own labels, and the network decides alone. A young network gives a rare class less
@@ -53,6 +60,7 @@ class Consensus(nn.Module):
     expected: Tensor
     favour: Tensor
     agreed: Tensor
+    voted: Tensor
 
     def __init__(self, raters: int, classes: int) -> None:
         super().__init__()
@@ -60,6 +68,7 @@ class Consensus(nn.Module):
         self.register_buffer("expected", torch.ones(classes))
         self.register_buffer("favour", torch.zeros(classes))
         self.register_buffer("agreed", torch.zeros(2, raters, classes))
+        self.register_buffer("voted", torch.zeros(2))
 
     @torch.no_grad()
     def balance(self, log_truth: Tensor) -> None:
@@ -98,7 +107,9 @@ class Consensus(nn.Module):
         # Against the vote and not against what is taken for true, which follows these very counts: raters who draw too
         # much would lend each other weight until they are right. The network only breaks ties.
         votes = torch.stack([(labels == number).sum(dim=1) for number in range(classes)], dim=1)
-        enough = votes.sum(dim=1, keepdim=True) >= ENOUGH
+        people = votes.sum(dim=1, keepdim=True)
+        enough = people >= ENOUGH
+        self.voted.mul_(MEMORY).add_(sum_over_processes(torch.stack([enough.sum(), (people > 0).sum()]).float()))
         taken = _likeliest(torch.where(enough, votes + expected, self._favoured(log_truth))).flatten(2)
         expected = expected.flatten(2)
         labels = labels.flatten(2)
@@ -115,15 +126,18 @@ class Consensus(nn.Module):
         share = counts / counts.sum(dim=2, keepdim=True)
         return share * (1 - DOUBT * share.shape[2]) + DOUBT
 
-    def best_skill(self) -> float:
-        """How much the network and the rater it agrees with best tell of each other: 0 = nothing, 1 = everything.
+    def told_apart(self) -> float:
+        """How sure one may be of the class the network knows least, by the rater it agrees with best: 0 to 1.
 
         Of the network its probabilities count, not what is taken for true: it must know, and not only guess.
         """
         right, given = self.agreed
-        classes = right.shape[1]
-        skill = (right / given.clamp_min(1e-6)).mean(dim=1).max()
-        return float((skill * classes - 1) / max(classes - 1, 1))
+        used = self.counts.sum(dim=(0, 1)) > 0.5  # pixels; nobody can tell a class that nobody ever named
+        return float((right / given.clamp_min(1e-6))[:, used].amin(dim=1).max())
+
+    def by_vote(self) -> bool:
+        """Whether labels say what is taken for true nearly everywhere, and not the network."""
+        return bool(self.voted[0] >= MOSTLY * self.voted[1])
 
     def evidence(self, labels: Tensor, raters: Tensor | None = None) -> Tensor:
         """How much a pixel's labels and the classes' frequency speak for each class: (batch, classes, *spatial).
@@ -135,10 +149,12 @@ class Consensus(nn.Module):
         return self._said(labels, raters) * (min(len(self.counts), VOICES) / given).clamp_min(1) + prior
 
     def loss(self, log_truth: Tensor, labels: Tensor, raters: Tensor | None = None) -> Tensor:
-        """The negative evidence lower bound, averaged over the pixels that anybody labelled."""
-        anybody = is_given(labels, log_truth.shape[1]).any(dim=1)
+        """The loss, averaged over the pixels that anybody labelled."""
+        people = is_given(labels, log_truth.shape[1]).sum(dim=1)
+        together = (log_truth + self._said(labels, raters)).logsumexp(dim=1)
         bound = (log_truth.exp() * (self.evidence(labels, raters) - log_truth)).sum(dim=1)
-        return -(bound * anybody).sum() / anybody.sum().clamp_min(1)
+        gain = torch.where(people >= ENOUGH, together, bound)
+        return -(gain * (people > 0)).sum() / (people > 0).sum().clamp_min(1)
 
 
 def _likeliest(scores: Tensor) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
@@ -21,7 +21,7 @@ from annotruth.validation import one_of
 AT_THEIR_WORD = 0.5
 """Share of the warm-up in which labels are taken at their word, before raters are weighed."""
 TOLD_APART = 0.4
-"""It lasts until the network tells classes apart: until it and the best rater tell this much of each other."""
+"""It lasts until the network tells classes apart: until where it sees a class, the best rater does so this often."""
 LATEST = 0.6
 """Share of the training by which raters are weighed in any case."""
 DOUBT = 1e-6
@@ -69,6 +69,8 @@ class GlobalCM(Method):
     tasks = ("masks",)
     learns_annotators = True
     annotator_rate = 3.0  # a matrix has few parameters and must keep pace with the network
+    early_pace: ClassVar[float] = 1.0
+    """How much faster raters' errors are learnt before they are learnt together with the truth."""
 
     trace_weight: float | None = None
     trace: Literal["posterior", "plain"] = "posterior"
@@ -106,6 +108,10 @@ class GlobalCM(Method):
         assert isinstance(parts, LearntParts)
         return bool(progress >= parts.joint_from)
 
+    def annotator_pace(self, parts: Parts, progress: float) -> float:
+        assert isinstance(parts, LearntParts)
+        return self.early_pace if not self.settled(parts, progress) and parts.consensus.by_vote() else 1.0
+
     def loss(self, parts: Parts, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
         """Labels at their word, then weighed raters, then truth and errors together.
 
@@ -135,7 +141,7 @@ class GlobalCM(Method):
         parts.consensus.balance(log_truth)
         parts.consensus.count(log_truth, batch.labels, batch.raters)
         if progress < parts.weighed_from:
-            ready = self.warmup == 0 or progress >= LATEST or parts.consensus.best_skill() >= TOLD_APART
+            ready = self.warmup == 0 or progress >= LATEST or parts.consensus.told_apart() >= TOLD_APART
             if progress >= self.warmup * AT_THEIR_WORD and ready:
                 parts.weighed_from.fill_(progress)
         if progress >= parts.weighed_from + self.warmup * (1 - AT_THEIR_WORD):

@@ -50,6 +50,7 @@ class PixelCM(GlobalCM):
     summary = "a confusion matrix per rater and pixel, from the image"
     tasks = ("masks",)
     annotator_rate = 0.1  # slower than the truth model, or it explains ambiguous borders before the truth settles
+    early_pace = 10.0  # as long as the vote says what is true, nothing is lost by haste
 
     features: Literal["own", "shared"] = "own"
 
@@ -87,6 +88,7 @@ class PixelCMLowRank(GlobalCM):
     summary = "pixel-cm with low-rank matrices, for many classes"
     tasks = ("masks",)
     annotator_rate = 0.1
+    early_pace = 10.0
 
     rank: int = 1
 

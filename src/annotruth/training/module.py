@@ -78,6 +78,8 @@ class Training(L.LightningModule):
         norm = torch.nn.utils.get_total_norm(gradients)
         if not torch.isfinite(norm):
             raise self._failure("gradient", norm)
+        for group in optimizer.param_groups[1:]:  # of the annotator model; the schedule sets the rate anew every step
+            group["lr"] *= self.method.annotator_pace(self.parts, self.progress)
 
     def validation_step(self, batch: Batch, batch_index: int) -> None:
         _, likelihood = self.method.loss(self.parts, batch, self.progress)
