@@ -43,10 +43,12 @@ def train(
     network: Annotated[
         Optional[str], typer.Option(help="Label table: cnn or resnet for pictures, mlp or linear for features.")
     ] = None,
-    epochs: Annotated[int, typer.Option(help="Passes over the cases at most.")] = 30,
+    epochs: Annotated[
+        Optional[int], typer.Option(help="Passes over the cases at most: by default 30, more for a small table.")
+    ] = None,
     batch_size: Annotated[Optional[int], typer.Option(help="Cases per step; by default by their size.")] = None,
     learning_rate: Annotated[
-        Optional[float], typer.Option(help="Peak learning rate: by default 0.01, 0.001 for a table.")
+        Optional[float], typer.Option(help="Peak learning rate: by default 0.01, what suits the network for a table.")
     ] = None,
     patience: Annotated[int, typer.Option(help="Epochs without a better validation after which to stop.")] = 10,
     validation: Annotated[
@@ -95,6 +97,7 @@ def train(
     from annotruth.io import load
 
     annotations = load(cases, **data)
+    from annotruth.nn import classifier_network
     from annotruth.training import Classifier, Segmenter
     from annotruth.training.processes import Processes
     from annotruth.training.runs import Run, refuse_used_run, start_run, train_run
@@ -108,7 +111,11 @@ def train(
         params = {name: value for name, value in model.get_params().items() if name != "progress"}
         if first:
             refuse_used_run(output, overwrite)
-            model._checked(annotations)  # whatever is wrong is said before an earlier run is overwritten
+            # Whatever is wrong is said before an earlier run is overwritten.
+            model._checked(annotations)
+            if network is not None:
+                channels, *spatial = annotations.item_image(0).shape
+                classifier_network(network, channels, len(annotations.classes), len(spatial))
             _refuse_bad_files(cases, data, quiet)
             run = start_run(output, cases, params, overwrite, data)
         else:
