@@ -7,7 +7,7 @@ from scipy.stats import beta, pearson3
 
 
 def confusion_interval(
-    counts: np.ndarray, level: float = 0.95, *, one_coin: bool = False, prior: float = 1.0
+    counts: np.ndarray, level: float = 0.95, *, one_coin: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
     """Bounds of each entry of confusion matrices.
 
@@ -16,8 +16,6 @@ def confusion_interval(
     counts : (raters, classes, classes) expected counts, [true, observed], with any pseudo-counts added
     level : probability that the entry lies between the bounds
     one_coin : whether the matrices have one number each, the rater's chance to be right
-    prior : how many labels the prior is worth in each entry; 1 = every row is as likely as any other, which for many
-        classes weighs heavily: it expects a chance to be right of 1 / classes, as if that many labels had said so
 
     Returns
     -------
@@ -25,7 +23,7 @@ def confusion_interval(
 
     Notes
     -----
-    A row is Dirichlet(prior + counts), and an entry of it has a Beta distribution. The truth is
+    With a uniform prior, a row is Dirichlet(1 + counts), and an entry of it has a Beta distribution. The truth is
     taken at its expectation and pixels as independent; neighbouring pixels are not, so for masks read the intervals
     as lower bounds of the uncertainty.
 
@@ -42,7 +40,7 @@ def confusion_interval(
         low, high = (bound[:, None, None] for bound in skill_interval(counts, level, one_coin=True))
         right = np.eye(n_classes, dtype=bool)
         return np.where(right, low, (1 - high) / (n_classes - 1)), np.where(right, high, (1 - low) / (n_classes - 1))
-    evidence = counts + prior
+    evidence = counts + 1.0
     return _bounds(evidence, evidence.sum(axis=-1, keepdims=True) - evidence, level)
 
 
@@ -88,6 +86,21 @@ def diagonal_interval(right: np.ndarray, wrong: np.ndarray, level: float = 0.95)
         np.clip(mean.mean(axis=1) + pearson3.ppf(q, lean) * spread / n_classes, 0, 1) for q in (tail, 1 - tail)
     )
     return low, high
+
+
+def share_interval(part: np.ndarray, rest: np.ndarray, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds of shares that ``part`` labels speak for and ``rest`` against, with Jeffreys' prior, half a label each.
+
+    With many classes, a uniform prior of a whole row weighs as much as a label for each of them: it expects a chance to
+    be right of 1 / classes. Here every entry stands by itself.
+
+    Examples
+    --------
+    >>> low, high = share_interval(np.array([9.0, 0.0]), np.array([1.0, 10.0]))
+    >>> low.round(2).tolist(), high.round(2).tolist()
+    ([0.62, 0.0], [0.99, 0.22])
+    """
+    return _bounds(part + 0.5, rest + 0.5, level)
 
 
 def _bounds(first: np.ndarray, second: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:

@@ -10,7 +10,7 @@ import numpy as np
 from annotruth.annotations import Annotations
 from annotruth.answers import Answers
 from annotruth.fusion.em import LEAST_COUNT, log_of, truth_posterior
-from annotruth.fusion.intervals import confusion_interval, diagonal_interval
+from annotruth.fusion.intervals import diagonal_interval, share_interval
 from annotruth.fusion.votes import first_answers
 from annotruth.training.annotators import hold
 
@@ -101,14 +101,14 @@ class Evidence:
     def skill_interval(self, skill: np.ndarray, level: float = 0.95) -> np.ndarray:
         """Credible bounds (raters, 2) of the skills, moved as far as needed to hold the estimates ``skill``.
 
-        Before anything is seen, each class's chance to be right is taken to be anything from 0 to 1.
+        Before anything is seen, each class's chance to be right may be anything (Jeffreys' prior).
         """
-        low, high = diagonal_interval(self.right + 1, np.maximum(self.of_class - self.right, 0) + 1, level)
+        low, high = diagonal_interval(self.right + 0.5, np.maximum(self.of_class - self.right, 0) + 0.5, level)
         return hold(skill, np.stack([low, high], axis=1))
 
     def confusion_interval(self, confusion: np.ndarray | None, level: float = 0.95) -> np.ndarray | None:
         """Credible bounds (raters, 2, classes, classes) of the matrices' entries; None where there are too many."""
         if confusion is None or self.met is None or confusion.size > MOST_BOUNDED:
             return None
-        low, high = confusion_interval(self.met, level, prior=1 / confusion.shape[-1])  # one label's worth in each row
+        low, high = share_interval(self.met, np.maximum(self.of_class[..., None] - self.met, 0), level)
         return hold(confusion, np.stack([low, high], axis=1))
