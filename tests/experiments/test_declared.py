@@ -6,6 +6,7 @@ from annotruth.methods import make_method
 
 def test_every_experiment_is_known_by_its_name_and_repeats_over_seeds():
     assert {"zhang2020-mnist", "zhang2020-mnist-one-label", "zhang2020-mnist-seeds"} <= set(EXPERIMENTS)
+    assert {"tanno2019-mnist-flippers", "tanno2019-cifar10", "labelme", "cifar10n"} <= set(EXPERIMENTS)
     for name, experiment in EXPERIMENTS.items():
         assert experiment.name == name
         assert len(experiment.seeds) >= 3
@@ -16,6 +17,6 @@ def test_rows_exist_have_names_of_their_own_and_the_paper_speaks_of_them():
         labels = [row.label for row in experiment.rows]
         assert len(set(labels)) == len(labels)
         for row in experiment.rows:
-            make_method(row.method, dict(row.options))
+            make_method(row.method, dict(row.options), experiment.learner.task)
         for setting in experiment.settings:
             assert set(experiment.paper.get(setting, {})) <= {*labels, "prob-unet"}

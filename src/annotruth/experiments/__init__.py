@@ -1,6 +1,6 @@
 """Experiments: the demo, and tables that one command makes anew."""
 
-from annotruth.experiments import zhang2020, zhang2020_medical
+from annotruth.experiments import cifar10, labelme, tanno2019, zhang2020, zhang2020_medical
 from annotruth.experiments.experiment import Experiment
 from annotruth.experiments.runner import run_experiment
 
@@ -18,6 +18,13 @@ EXPERIMENTS: dict[str, Experiment] = {
         zhang2020_medical.MULTICLASS_LAMBDA,
         zhang2020_medical.LOW_RANK,
         zhang2020_medical.VOLUMES,
+        tanno2019.FLIPPERS,
+        tanno2019.SPAMMERS,
+        tanno2019.LAMBDA,
+        tanno2019.EM_STEPS,
+        cifar10.CIFAR10,
+        labelme.LABELME,
+        cifar10.CIFAR10N,
     )
 }
 

@@ -99,11 +99,13 @@ class Curves:
     x : an option of the rows (a row without it becomes a horizontal line), or the name of a metric
     title : of the axis
     metrics : what is drawn
+    shaded : a metric; where it is 0 or less, the plot is shaded
     """
 
     x: str
     title: str
     metrics: tuple[str, ...] = ("dice", "cm_rmse")
+    shaded: str = ""
 
 
 @dataclass(frozen=True)

@@ -15,16 +15,17 @@ def above_others(method: str, besides: Sequence[str] = ("clean", "oracle-cm"), m
 
     def find(table: Table) -> list[str]:
         sentences = []
-        for setting, rows in _by_setting(table).items():
+        for setting, rows in by_setting(table).items():
             comparisons = [row for name, row in rows.items() if name not in (method, *besides)]
             ahead = sorted((row for row in comparisons if _gain(row, rows[method], metric) > 0), key=_mean(metric))
             names = [f"{row['method']} (by {_lead(row, rows[method], metric)})" for row in reversed(ahead)]
             known = _listed([name for name in besides if name in rows])
             others = ", above the other comparisons" if len(ahead) < len(comparisons) else ""
             sentences.append(
-                f"{setting}: {method} is below {_listed(names)} in Dice{others}."
+                f"{setting}: {method} is below {_listed(names)} in {_word(metric)}{others}."
                 if names
-                else f"{setting}: {method} is above every comparison in Dice{f', {known} left aside' if known else ''}."
+                else f"{setting}: {method} is above every comparison in {_word(metric)}"
+                f"{f', {known} left aside' if known else ''}."
             )
         return sentences
 
@@ -36,12 +37,12 @@ def close_to(method: str, bound: str, most: Mapping[str, float], metric: str = "
 
     def find(table: Table) -> list[str]:
         sentences = []
-        for setting, rows in _by_setting(table).items():
+        for setting, rows in by_setting(table).items():
             if setting in most and bound in rows:
                 gap = _gain(rows[bound], rows[method], metric)
-                where = f"{_points(gap)} below" if gap >= 0 else f"{_points(-gap)} above"
-                target = f"target: at most {_points(most[setting])} below, {_reached(gap <= most[setting])}"
-                sentences.append(f"{setting}: {method} is {where} {bound} in Dice ({target}).")
+                where = f"{points(gap)} below" if gap >= 0 else f"{points(-gap)} above"
+                target = f"target: at most {points(most[setting])} below, {reached(gap <= most[setting])}"
+                sentences.append(f"{setting}: {method} is {where} {bound} in {_word(metric)} ({target}).")
         return sentences
 
     return find
@@ -54,9 +55,23 @@ def at_most(method: str, metric: str, most: Mapping[str, float]) -> Finding:
         title = _title(table, metric)
         return [
             f"{setting}: {title} of {method} is {rows[method][metric]['mean']:.4f} "
-            f"(target: at most {most[setting]}, {_reached(rows[method][metric]['mean'] <= most[setting])})."
-            for setting, rows in _by_setting(table).items()
+            f"(target: at most {most[setting]}, {reached(rows[method][metric]['mean'] <= most[setting])})."
+            for setting, rows in by_setting(table).items()
             if setting in most
+        ]
+
+    return find
+
+
+def at_least(method: str, metric: str, least: Mapping[str, float]) -> Finding:
+    """Does a method, in each setting, reach a score?"""
+
+    def find(table: Table) -> list[str]:
+        return [
+            f"{setting}: {_title(table, metric)} of {method} is {rows[method][metric]['mean']:.4f} "
+            f"(target: at least {least[setting]}, {reached(rows[method][metric]['mean'] >= least[setting])})."
+            for setting, rows in by_setting(table).items()
+            if setting in least
         ]
 
     return find
@@ -68,7 +83,7 @@ def lower_than(method: str, other: str, metric: str) -> Finding:
     def find(table: Table) -> list[str]:
         title = _title(table, metric)
         sentences = []
-        for setting, rows in _by_setting(table).items():
+        for setting, rows in by_setting(table).items():
             if all(name in rows and metric in rows[name] for name in (method, other)):
                 ours, theirs = rows[method][metric]["mean"], rows[other][metric]["mean"]
                 word = "below" if ours < theirs else "not below"
@@ -85,11 +100,11 @@ def near_best(default: str, most: float, metric: str = "dice") -> Finding:
 
     def find(table: Table) -> list[str]:
         sentences = []
-        for setting, rows in _by_setting(table).items():
+        for setting, rows in by_setting(table).items():
             best = max((row for name, row in rows.items() if name != default), key=_mean(metric))
             gap = _gain(best, rows[default], metric)
-            where = f"{_points(gap)} below" if gap >= 0 else f"{_points(-gap)} above"
-            target = f"target: at most {_points(most)} below, {_reached(gap <= most)}"
+            where = f"{points(gap)} below" if gap >= 0 else f"{points(-gap)} above"
+            target = f"target: at most {points(most)} below, {reached(gap <= most)}"
             sentences.append(f"{setting}: {default} is {where} the best of the sweep, {best['method']} ({target}).")
         return sentences
 
@@ -103,7 +118,7 @@ def never_swapped(method: str) -> Finding:
         return [
             f"{setting}: {method} ended with classes swapped or lost on {rows[method]['swapped']} of "
             f"{len(rows[method]['seeds'])} seeds."
-            for setting, rows in _by_setting(table).items()
+            for setting, rows in by_setting(table).items()
         ]
 
     return find
@@ -113,11 +128,16 @@ def _title(table: Table, metric: str) -> str:
     return next(each["title"] for each in table["metrics"] if each["name"] == metric)
 
 
-def _by_setting(table: Table) -> dict[str, dict[str, Any]]:
+def by_setting(table: Table) -> dict[str, dict[str, Any]]:
+    """The rows of a table by setting and method."""
     settings: dict[str, dict[str, Any]] = {}
     for row in table["rows"]:
         settings.setdefault(row["setting"], {})[row["method"]] = row
     return settings
+
+
+def _word(metric: str) -> str:
+    return "Dice" if metric == "dice" else metric
 
 
 def _mean(metric: str) -> Callable[[dict[str, Any]], float]:
@@ -132,14 +152,16 @@ def _lead(row: dict[str, Any], other: dict[str, Any], metric: str) -> str:
     """How far a row is ahead, and whether that is more than seeds make it."""
     gain = _gain(row, other, metric)
     within = gain < max(row[metric]["sd"], other[metric]["sd"])
-    return _points(gain) + (", less than the seeds' standard deviation" if within else "")
+    return points(gain) + (", less than the seeds' standard deviation" if within else "")
 
 
-def _points(share: float) -> str:
+def points(share: float) -> str:
+    """A difference of shares as it is told."""
     return f"{100 * share:.2f} points"
 
 
-def _reached(yes: bool) -> str:
+def reached(yes: bool) -> str:
+    """Whether a target was met, in a word."""
     return "reached" if yes else "missed"
 
 

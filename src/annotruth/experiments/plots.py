@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,6 +67,8 @@ def _curves(table: dict[str, Any]) -> Figure:
     for column, (panel, rows) in enumerate(panels.items()):
         for line, metric in enumerate(metrics):
             _lines(grid[line][column], [row for row in rows if metric in row], metric, asked["x"])
+            if asked.get("shaded"):
+                _shade(grid[line][column], rows, asked["x"], asked["shaded"])
             grid[line][column].set_ylabel(titles[metric])
         grid[0][column].set_title(panel)
         grid[-1][column].set_xlabel(asked["title"])
@@ -94,3 +97,13 @@ def _lines(axes: Axes, rows: Rows, metric: str, x: str) -> None:
         axes.plot(at, means, "o-", color=colour, markersize=3.5, label=line)
         low, high = ([mean + sign * sd for mean, sd in zip(means, sds)] for sign in (-1, 1))
         axes.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0)
+
+
+def _shade(axes: Axes, rows: Rows, x: str, by: str) -> None:
+    """Shade where a metric is 0 or less, up to halfway to the next point."""
+    places = sorted({row[x]["mean"]: row[by]["mean"] for row in rows if x in row and by in row}.items())
+    at = [place for place, _ in places]
+    edges = [at[0], *[(low + high) / 2 for low, high in pairwise(at)], at[-1]]
+    for number, (_, value) in enumerate(places):
+        if value <= 0:
+            axes.axvspan(edges[number], edges[number + 1], color="#888888", alpha=0.25, linewidth=0)

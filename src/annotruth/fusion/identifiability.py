@@ -34,14 +34,18 @@ class Yardstick(NamedTuple):
     dice : how closely a rater must agree with the estimate on a class
     margin : errors of few raters cancel if, in the mean confusion, right is this many times as common as any one
         error; of many raters sooner, as not all of them err alike
+    loses : whether the estimate may lose a class that raters name
     """
 
     dice: float
     margin: float
+    loses: bool = True
 
 
-ANSWERS = Yardstick(dice=0.0, margin=2.0)
+ANSWERS = Yardstick(dice=0.0, margin=2.0, loses=False)
 """Single answers err independently: it is enough that somebody is right more often than wrong."""
+PREDICTED_ANSWERS = Yardstick(dice=0.0, margin=1.0)
+"""A network sees the errors of all items that look alike, so that they cancel as soon as right is more common."""
 FUSED_MASKS = Yardstick(dice=8 / 9, margin=2.0)
 """Whole borders err together, and a fused mask is made of the raters' own: if one is faithful, it is very close."""
 PREDICTED_MASKS = Yardstick(dice=0.75, margin=2.0)
@@ -73,7 +77,7 @@ def identifiability_problems(
     raters, classes : names for the messages
     anchored : gold labels or prior matrices tie the estimate to the truth: then few raters, raters apart and raters
         who are mostly wrong do no harm, as long as somebody is faithful
-    yardstick : what makes a rater faithful: ``ANSWERS``, ``FUSED_MASKS`` or ``PREDICTED_MASKS``
+    yardstick : what makes a rater faithful: ``ANSWERS``, ``PREDICTED_ANSWERS``, ``FUSED_MASKS`` or ``PREDICTED_MASKS``
     alike : (classes,) Dice of the two raters who agree best. Two who agree as closely as the yardstick asks are
         faithful to something: then a poor estimate is the network's fault, not the raters'
 
@@ -113,7 +117,7 @@ def identifiability_problems(
     active = np.flatnonzero(weight > 0)
     problems = [] if anchored else _too_few(len(active)) + _apart(active, groups, rater_names)
     masks = yardstick.dice > 0
-    if masks and len(active):
+    if yardstick.loses and len(active):
         problems += _lost(confusion[active], weight[active], frequency, class_names)
     seen = np.flatnonzero(frequency > 0)
     if len(active) == 0 or len(seen) < 2:

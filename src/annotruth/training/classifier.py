@@ -16,7 +16,7 @@ from torch import nn
 
 from annotruth.annotations import Annotations
 from annotruth.errors import InputError, UnansweredClassWarning, shorten
-from annotruth.fusion.identifiability import warn_identifiability
+from annotruth.fusion.identifiability import PREDICTED_ANSWERS, warn_identifiability
 from annotruth.methods import Method, Shape, make_method
 from annotruth.nn import classifier_network
 from annotruth.training.annotators import RaterFacts
@@ -29,6 +29,10 @@ from annotruth.validation import MISSING_LABEL, finite_image
 
 BATCH_ITEMS = 50
 """Items in a batch, unless batch_size says otherwise: as in Tanno et al. 2019."""
+EPOCHS, STEPS = 30, 1000
+"""Epochs, unless max_epochs says otherwise, and the steps that they make at least: few items need more epochs."""
+RATES = {"cnn": 0.003, "resnet": 0.003, "mlp": 0.002, "linear": 0.02, "own": 0.001}
+"""Peaks of the learning rate, unless learning_rate says otherwise."""
 
 
 class Classifier(ClassifierMixin, Estimator):
@@ -40,9 +44,10 @@ class Classifier(ClassifierMixin, Estimator):
     network : "cnn" or "resnet" for images, "mlp" or "linear" for features, or your own ``nn.Module`` from images
         (batch, channels, *spatial) or features (batch, features) to class scores (batch, classes); None = "cnn" or
         "mlp"
-    max_epochs : passes over the training items at most
+    max_epochs : passes over the training items at most; None = 30, or as many as make 1,000 steps
     batch_size : items per step; None = 50
-    learning_rate : its peak; it rises at first and then falls to nothing
+    learning_rate : its peak; it rises at first and then falls to nothing. None = what suits the network: 0.003 for
+        images, 0.002 for "mlp", 0.02 for "linear", 0.001 for your own
     patience : epochs without a better likelihood of held-out *noisy* labels after which training stops
     validation : share of the items held out for that; 0 = none, train to the last epoch
     seed : the same seed gives the same model, bit for bit, on a CPU
@@ -69,7 +74,7 @@ class Classifier(ClassifierMixin, Estimator):
     >>> truth = rng.integers(0, 3, 600)
     >>> features = np.eye(3)[truth] + rng.normal(0, 0.2, (600, 3))
     >>> answers = simulate_labels(truth, label_group("pairwise-flipper", 5, 3, skill=0.7), keep=1).answers
-    >>> model = at.Classifier("global-cm", network="linear", learning_rate=0.05, progress=False).fit(features, answers)
+    >>> model = at.Classifier("global-cm", network="linear", progress=False).fit(features, answers)
     >>> model.score(features, truth) > 0.95
     True
     """
@@ -80,9 +85,9 @@ class Classifier(ClassifierMixin, Estimator):
         self,
         method: str = "global-cm",
         network: str | nn.Module | None = None,
-        max_epochs: int = 30,
+        max_epochs: int | None = None,
         batch_size: int | None = None,
-        learning_rate: float = 0.001,
+        learning_rate: float | None = None,
         patience: int = 10,
         validation: float = 0.1,
         seed: int = 0,
@@ -182,6 +187,18 @@ class Classifier(ClassifierMixin, Estimator):
             return classifier_network(self.network, self._shape.channels, self._shape.classes, self._shape.dims)
         return super()._own_network()
 
+    def _network_name(self) -> str:
+        default = "cnn" if self._shape.dims else "mlp"
+        return "own" if isinstance(self.network, nn.Module) else self.network or default
+
+    def _epochs(self, items: int, batch_size: int) -> int:
+        if self.max_epochs is not None:
+            return int(self.max_epochs)
+        return max(EPOCHS, -(-STEPS // -(-items // batch_size)))
+
+    def _rate(self) -> float:
+        return RATES[self._network_name()] if self.learning_rate is None else float(self.learning_rate)
+
     def _learn_annotators(self, method: Method, annotations: Annotations) -> None:
         confusion, skill = self._learnt_matrices() if method.learns_annotators else (None, None)
         evidence = Evidence.of(
@@ -207,7 +224,8 @@ class Classifier(ClassifierMixin, Estimator):
             matrices = np.stack([self._matrix_of(r) for r in busiest]) if confusion is None else confusion[busiest]
             self.warnings_ += warn_identifiability(
                 matrices, np.where(never, 0, evidence.frequency), evidence.given[busiest],
-                raters=[self.raters_[r] for r in busiest], classes=annotations.classes, stacklevel=4,
+                raters=[self.raters_[r] for r in busiest], classes=annotations.classes,
+                yardstick=PREDICTED_ANSWERS, stacklevel=4,
             )  # fmt: skip
 
     @torch.no_grad()
@@ -292,8 +310,7 @@ class Classifier(ClassifierMixin, Estimator):
     # -- keeping ------------------------------------------------------------------------------------------------
 
     def _used_settings(self) -> dict[str, Any]:
-        default = "cnn" if self._shape.dims else "mlp"
-        return {"network": "own" if isinstance(self.network, nn.Module) else self.network or default}
+        return {"network": self._network_name()}
 
     def _facts(self) -> dict[str, Any]:
         return {}

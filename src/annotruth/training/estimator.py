@@ -49,9 +49,9 @@ class Estimator(BaseEstimator):
 
     method: str
     network: nn.Module | str | None
-    max_epochs: int
+    max_epochs: int | None
     batch_size: int | None
-    learning_rate: float
+    learning_rate: float | None
     patience: int
     validation: float
     seed: int
@@ -157,12 +157,13 @@ class Estimator(BaseEstimator):
     ) -> None:
         """Train the parts."""
         self._schedule = Schedule(
-            int(self.max_epochs), max(batch_size, self._processes().count), int(self.patience), int(self.seed),
+            self._epochs(len(train), batch_size), max(batch_size, self._processes().count), int(self.patience),
+            int(self.seed),
             self.accelerator, self.progress, self._processes(),
         )  # fmt: skip
         names = {"list of classes": train.annotations.classes, "list of raters": self.raters_}
         module = Training(
-            method, self._parts, train.annotations.items, float(self.learning_rate), int(self.seed), names
+            method, self._parts, train.annotations.items, self._rate(), int(self.seed), names
         )  # fmt: skip
         folder = None if run_folder is None else Path(run_folder)
         self.history_ = run_training(module, train, held_out, self._schedule, folder, resume)
@@ -170,6 +171,16 @@ class Estimator(BaseEstimator):
         every = (items for items in (train, held_out) if items is not None)
         with torch.no_grad():  # labels of held-out items, too, tell how raters err
             method.finish(self._parts, chain.from_iterable(loader(items, batch_size) for items in every))
+
+    def _epochs(self, items: int, batch_size: int) -> int:
+        """Passes over so many training items."""
+        assert self.max_epochs is not None
+        return int(self.max_epochs)
+
+    def _rate(self) -> float:
+        """The peak of the learning rate."""
+        assert self.learning_rate is not None
+        return float(self.learning_rate)
 
     def _set_annotators(self, raters: RaterFacts) -> None:
         """Keep what was learnt of the raters; matrices that are too many to keep are made when asked for."""
@@ -210,7 +221,8 @@ class Estimator(BaseEstimator):
         """Everything that determined this model, as plain values."""
         own = {name: value for name, value in self.get_params().items() if name not in ("network", *self.options)}
         method = make_method(self.method, self.options, self.task)
-        own |= {"batch_size": self._schedule.batch_size, **self._used_settings(), "options": vars(method)}
+        own |= {"batch_size": self._schedule.batch_size, "max_epochs": self._schedule.max_epochs}
+        own |= {"learning_rate": self._rate(), **self._used_settings(), "options": vars(method)}
         return json.loads(json.dumps(own, default=plain))
 
     def save(self, path: str | Path) -> Path:
@@ -223,6 +235,7 @@ class Estimator(BaseEstimator):
             "raters": self.raters_,
             "shape": vars(self._shape),
             "batch_size": self._schedule.batch_size,
+            "max_epochs": self._schedule.max_epochs,
             "standard": vars(self._standard),
             "history": self.history_.to_dict("list"),
             "warnings": self.warnings_,
@@ -242,7 +255,7 @@ class Estimator(BaseEstimator):
         model.classes_, model.raters_ = tuple(facts["classes"]), tuple(facts["raters"])
         model._shape = Shape(**facts["shape"])
         model._standard = Standard(**facts["standard"])
-        model._schedule = Schedule(model.max_epochs, facts["batch_size"], model.patience, model.seed)
+        model._schedule = Schedule(facts["max_epochs"], facts["batch_size"], model.patience, model.seed)
         model.history_ = pd.DataFrame(facts["history"])
         model.warnings_ = facts["warnings"]
         model._take_facts(facts)
