@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from numbers import Integral, Real
@@ -174,6 +174,25 @@ class Method:
     def confusion(self, parts: Parts, images: Tensor) -> Confusion:
         """Every rater's confusion matrices for these images."""
         return parts.annotators(images)
+
+    def asked(
+        self,
+        raters: Sequence[str],
+        recurrence: int | None = None,
+        confidences: Mapping[str, float] | Sequence[float] | None = None,
+    ) -> dict[str, Any]:
+        """What a user asks of a prediction, as arguments of ``parts.log_truth``; most methods can be asked nothing.
+
+        Parameters
+        ----------
+        raters : those the model was trained on
+        recurrence : after which recurrence, counted from 0
+        confidences : how far to trust raters, by name or one number for each
+        """
+        for name, value in (("recurrence", recurrence), ("confidences", confidences)):
+            if value is not None:
+                raise InputError(f"The method {self.name} knows nothing of {name}=; leave it out, or train mrprism.")
+        return {}
 
     def drawings(self, parts: Parts, images: Tensor, n: int, generator: torch.Generator, shape: Shape) -> Tensor:
         """What n people might draw: probabilities (n, batch, classes, *spatial), whose likeliest labels are a drawing.
