@@ -22,6 +22,8 @@ AT_THEIR_WORD = 0.5
 """Share of the warm-up in which labels are taken at their word, before raters are weighed."""
 TOLD_APART = 0.4
 """It lasts until the network tells classes apart: until where it sees a class, the best rater does so this often."""
+TOLD_APART_ALONE = 0.6
+"""The same where too few people label a pixel for a vote, and the network must judge raters alone."""
 LATEST = 0.6
 """Share of the training by which raters are weighed in any case."""
 DOUBT = 1e-6
@@ -141,7 +143,8 @@ class GlobalCM(Method):
         parts.consensus.balance(log_truth)
         parts.consensus.count(log_truth, batch.labels, batch.raters)
         if progress < parts.weighed_from:
-            ready = self.warmup == 0 or progress >= LATEST or parts.consensus.told_apart() >= TOLD_APART
+            enough = TOLD_APART if parts.consensus.by_vote() else TOLD_APART_ALONE
+            ready = self.warmup == 0 or progress >= LATEST or parts.consensus.told_apart() >= enough
             if progress >= self.warmup * AT_THEIR_WORD and ready:
                 parts.weighed_from.fill_(progress)
         if progress >= parts.weighed_from + self.warmup * (1 - AT_THEIR_WORD):
