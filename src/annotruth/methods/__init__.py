@@ -2,6 +2,7 @@
 
 from annotruth.methods import (
     baselines,
+    coarse_cm,
     counted_cm,
     crowd_layer,
     doctor_net,
@@ -26,6 +27,7 @@ __all__ = [
     "Shape",
     "Task",
     "baselines",
+    "coarse_cm",
     "counted_cm",
     "crowd_layer",
     "doctor_net",

@@ -15,6 +15,7 @@ from torch.utils.data import BatchSampler, DataLoader, Dataset, Sampler
 from annotruth.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.methods import Batch, Method
+from annotruth.methods.base import as_tensor
 from annotruth.training.augment import augment
 from annotruth.validation import MISSING_PIXEL
 
@@ -89,7 +90,8 @@ class Items(Dataset):
 class Cases(Items):
     """Batches of images (batch, channels, *spatial) and labels (batch, raters, *spatial).
 
-    Images of a batch that differ in size are padded at their far ends; padding is not labelled.
+    With ``with_truth``, the annotations' truth is there to be learnt from, where it is known. Images of a batch that
+    differ in size are padded at their far ends; padding is not labelled.
     """
 
     def __init__(
@@ -100,9 +102,10 @@ class Cases(Items):
         patch: Sequence[int] | None = None,
         augment: bool = False,
         seed: int = 0,
+        with_truth: bool = False,
     ) -> None:
         self.annotations, self.method, self.standard = annotations, method, standard
-        self.patch, self.augment, self.seed = patch, augment, seed
+        self.patch, self.augment, self.seed, self.with_truth = patch, augment, seed, with_truth
         pixels = sum(int(np.prod(annotations.shape(i))) for i in range(len(annotations)))
         size = pixels * (4 * len(standard.mean) + len(annotations.raters))
         self._kept = [self._read(i) for i in range(len(annotations))] if size <= MEMORY else None
@@ -115,12 +118,18 @@ class Cases(Items):
         images = torch.stack([_pad(image, size, 0.0) for image, _ in pairs])
         labels = torch.stack([_pad(label, size, MISSING_PIXEL) for _, label in pairs])
         confusion = None if self._confusion is None else self._confusion[indices]
-        return Batch(images, labels, torch.tensor(indices), confusion=confusion)
+        truth = None
+        if self.with_truth:
+            labels, truth = labels[:, :-1], labels[:, -1]
+        return Batch(images, labels, torch.tensor(indices), confusion=confusion, truth=truth)
 
     def _read(self, index: int) -> tuple[Tensor, Tensor]:
         image = self.annotations.item_image(index)
         _same_channels(image, len(self.standard.mean), self.annotations.items[index])
-        return self.standard(image), self.method.supervision(self.annotations, index)
+        labels = self.method.supervision(self.annotations, index)
+        if self.with_truth:  # goes along with the raters' labels through patches and augmentation
+            labels = torch.cat([labels, as_tensor(self.annotations.item_truth(index))[None]])
+        return self.standard(image), labels
 
     def _one(self, index: int) -> tuple[Tensor, Tensor]:
         image, labels = self._kept[index] if self._kept is not None else self._read(index)

@@ -15,7 +15,8 @@ from torch import nn
 
 from annotruth.annotations import Annotations
 from annotruth.errors import InputError
-from annotruth.methods import Method, Shape, make_method
+from annotruth.fusion.gold import Gold
+from annotruth.methods import METHODS, Method, Shape, make_method, methods_for
 from annotruth.methods.rater_features import RaterCode
 from annotruth.training.annotators import RaterFacts
 from annotruth.training.counting import count_items, mean_matrices, resampled_intervals
@@ -23,6 +24,7 @@ from annotruth.training.data import Cases, Standard, training_patch
 from annotruth.training.doubts import warn_doubts, warn_small
 from annotruth.training.estimator import Estimator
 from annotruth.training.expected import ExpectedAnnotator
+from annotruth.training.known import with_known
 from annotruth.validation import finite_image
 
 BATCH_PIXELS = 2**20
@@ -115,15 +117,27 @@ class Segmenter(Estimator):
 
     # -- learning -----------------------------------------------------------------------------------------------
 
-    def fit(self, annotations: Annotations, *, run_folder: str | Path | None = None, resume: bool = False) -> Segmenter:
+    def fit(
+        self,
+        annotations: Annotations,
+        *,
+        truth: Gold = None,
+        run_folder: str | Path | None = None,
+        resume: bool = False,
+    ) -> Segmenter:
         """Learn from masks and images.
 
         Parameters
         ----------
+        truth : true masks of some items, to learn from beside the raters' (methods that can, such as coarse-cm): labels
+            (items, *spatial), an array or None per item, or arrays by item name, 255 = unknown; "truth" = those that
+            the annotations carry
         run_folder : where checkpoints and logs (CSV, TensorBoard) go; None = nowhere
         resume : go on where a training in ``run_folder`` was cut off
         """
-        method = self._checked(annotations)
+        if truth is not None:
+            annotations = with_known(annotations, truth)
+        method = self._checked(annotations, truth is not None)
         self.classes_, self.raters_ = annotations.classes, annotations.raters
         self.pixel_values_ = annotations.pixel_values
         self._patch = training_patch(annotations, self.patch_size)
@@ -134,8 +148,13 @@ class Segmenter(Estimator):
             len(self._standard.mean), len(self.raters_), len(self.classes_), len(train.shape(0)),
             rater_columns=self._rater_code.columns,
         )  # fmt: skip
-        cases = Cases(train, method, self._standard, self._patch, self.augment, self.seed)
-        validation = None if held_out is None else Cases(held_out, method, self._standard, self._patch, seed=self.seed)
+        cases, validation = (
+            None if part is None else Cases(
+                part, method, self._standard, self._patch, self.augment and part is train, self.seed, truth is not None
+            )
+            for part in (train, held_out)
+        )  # fmt: skip
+        assert cases is not None
         self._build(method)
         method.prepare(self._parts, train)
         warn_small(
@@ -150,13 +169,17 @@ class Segmenter(Estimator):
         self._learn_annotators(method, Cases(train, every_rater, self._standard))
         return self
 
-    def _checked(self, annotations: Annotations) -> Method:
+    def _checked(self, annotations: Annotations, with_truth: bool) -> Method:
         if annotations.kind != "masks":
             raise InputError("Segmenter learns from masks; these annotations are a label table.")
         if not annotations.has_images:
             raise InputError("Segmenter needs the images; give them with images=, or put them into images/.")
         method = self._checked_method()
-        method.check(annotations)
+        if with_truth and not method.learns_from_truth:
+            can = ", ".join(name for name in methods_for("masks") if METHODS[name].learns_from_truth)
+            raise InputError(f"The method {self.method} does not learn from true masks. Those that do: {can}.")
+        if not with_truth:  # what labels lack, known masks may tell
+            method.check(annotations)
         training_patch(annotations, self.patch_size)
         return method
 
@@ -175,20 +198,33 @@ class Segmenter(Estimator):
     # -- using --------------------------------------------------------------------------------------------------
 
     @torch.no_grad()
-    def predict_proba(self, images: np.ndarray | Sequence[np.ndarray]) -> Any:
+    def predict_proba(
+        self,
+        images: np.ndarray | Sequence[np.ndarray],
+        *,
+        recurrence: int | None = None,
+        confidences: Mapping[str, float] | Sequence[float] | None = None,
+    ) -> Any:
         """Probabilities of the true class: (items, classes, *spatial) float32 for images (items, channels, *spatial).
 
         A list of images of different sizes gives a list.
+
+        Parameters
+        ----------
+        recurrence : of ``mrprism``, the estimate after this recurrence, counted from 0; None = the last
+        confidences : of ``mrprism`` and ``mrnet``, how far to trust raters: ``{"rater_1": 2}``, the others 1, or one
+            number for each
         """
         check_is_fitted(self, "annotators_")
-        probabilities = [self._predict_one(image, position) for position, image in enumerate(images)]
+        how = make_method(self.method, self.options, self.task).asked(self.raters_, recurrence, confidences)
+        probabilities = [self._predict_one(image, position, how) for position, image in enumerate(images)]
         names = [f"image {position}" for position in range(len(images))]
         warn_small(self._parts, names, [one.shape[1:] for one in probabilities], stacklevel=4)
         return np.stack(probabilities) if len({p.shape for p in probabilities}) == 1 else probabilities
 
-    def predict(self, images: np.ndarray | Sequence[np.ndarray]) -> Any:
-        """The most likely class at every pixel: (items, *spatial) uint8."""
-        probabilities = self.predict_proba(images)
+    def predict(self, images: np.ndarray | Sequence[np.ndarray], **asked: Any) -> Any:
+        """The most likely class at every pixel: (items, *spatial) uint8; arguments are those of ``predict_proba``."""
+        probabilities = self.predict_proba(images, **asked)
         if isinstance(probabilities, np.ndarray):
             return probabilities.argmax(axis=1).astype(np.uint8)
         return [p.argmax(axis=0).astype(np.uint8) for p in probabilities]
@@ -250,9 +286,9 @@ class Segmenter(Estimator):
         self._rater_code.encode(features)  # refuses what the model cannot know
         return ExpectedAnnotator(dict(features), self)
 
-    def _predict_one(self, image: np.ndarray, position: int) -> np.ndarray:
+    def _predict_one(self, image: np.ndarray, position: int, how: Mapping[str, Any]) -> np.ndarray:
         tensor = self._standardised(image, f"Image {position}")[None]
-        scores = self._by_windows(tensor, lambda part: self._parts.log_truth(part).exp())
+        scores = self._by_windows(tensor, lambda part: self._parts.log_truth(part, **how).exp())
         return (scores / scores.sum(dim=1, keepdim=True))[0].numpy()
 
     def _sample_one(self, image: np.ndarray, position: int, n: int, seed: int) -> np.ndarray:

@@ -1,0 +1,147 @@
+"""Coarse positive and negative drawings: a network for the truth, and one for the errors of what is drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from annotruth.annotations import Annotations
+from annotruth.errors import InputError
+from annotruth.methods.base import Batch, Method, Parts, Shape, as_tensor, register
+from annotruth.methods.strokes import check_strokes
+from annotruth.nn import Confusion, IdentityConfusion, PixelAnnotators, PixelConfusion, noisy_label_loss
+from annotruth.nn.complement import Complement, NegativeConfusion
+from annotruth.nn.labels import is_given
+from annotruth.nn.marking import MarkingRates
+from annotruth.nn.smoothness import smoothness_loss
+from annotruth.validation import MISSING_PIXEL, one_of
+
+RATES_FROM = 0.2
+"""Share of the training after which it counts how much of each class is marked: a young network cannot tell."""
+JUDGED_FROM = 0.3
+"""Share of the training after which held-out marks are taken to judge the network."""
+
+
+class CoarseParts(Parts):
+    """A truth model, a model of how people err, M behind it, and what is counted on the way."""
+
+    def __init__(self, truth: nn.Module, annotators: nn.Module, classes: int, learnt: bool) -> None:
+        super().__init__(truth, annotators)
+        self.complement = Complement(classes, learnt)
+        self.rates = MarkingRates(classes)
+
+
+@register
+@dataclass(frozen=True)
+class CoarseCM(Method):
+    """People mark pixels, rightly or wrongly, as a class or as not a class.
+
+    Options
+    -------
+    unmarked : "ignore" learns nothing from pixels that nobody marked, beyond how much of each class is marked;
+        "background" takes what somebody who drew on an image left unmarked for background, as in hasty whole masks
+    negatives : whether to learn from drawings of what is not there
+    matrices : "shared" gives both drawings of a person one matrix per pixel, "separate" one each
+    complement : M, which class somebody calls a pixel not to be, is "uniform" or "learnt"
+    trace_weight, trace : as of pixel-cm
+    smoothness : weight of the preference for one class among neighbours that look alike
+    warmup : share of the training before errors are learnt together with the truth
+    """
+
+    name = "coarse-cm"
+    paper = "Emerging semantic segmentation from positive and negative coarse label learning"
+    summary = "strokes of what is there and what is not, with a model of their errors"
+    tasks = ("masks",)
+    learns_annotators = True
+    learns_from_raters = False  # strokes cannot be judged as whole masks can
+    learns_from_truth = True
+    annotator_rate = 0.1
+
+    unmarked: Literal["ignore", "background"] = "ignore"
+    negatives: bool = True
+    matrices: Literal["shared", "separate"] = "shared"
+    complement: Literal["uniform", "learnt"] = "uniform"
+    trace_weight: float = 0.01
+    trace: Literal["posterior", "plain"] = "posterior"
+    smoothness: float = 1.0
+    warmup: float = 0.5
+
+    def __post_init__(self) -> None:
+        one_of(self.unmarked, ("ignore", "background"), "unmarked")
+        one_of(self.matrices, ("shared", "separate"), "matrices")
+        one_of(self.complement, ("uniform", "learnt"), "complement")
+        one_of(self.trace, ("posterior", "plain"), "trace")
+        if not 0 <= self.warmup <= 1:
+            raise InputError(f"warmup is a share of the training, 0 ≤ warmup ≤ 1, not {self.warmup}.")
+        if self.smoothness < 0:
+            raise InputError(f"smoothness must not be negative, as {self.smoothness} is.")
+
+    def check(self, annotations: Annotations) -> None:
+        check_strokes(annotations, self.unmarked == "background", self.negatives)
+
+    def supervision(self, annotations: Annotations, index: int) -> Tensor:
+        """Positive, then negative drawings: (2 · raters, *spatial)."""
+        positive, negative = as_tensor(annotations.item_masks(index)), as_tensor(annotations.item_negatives(index))
+        if self.unmarked == "background":
+            drew = (positive != MISSING_PIXEL).flatten(1).any(dim=1).view(-1, *[1] * (positive.ndim - 1))
+            positive = positive.masked_fill((positive == MISSING_PIXEL) & drew, 0)
+        return torch.cat([positive, negative if self.negatives else torch.full_like(negative, MISSING_PIXEL)])
+
+    def supervising_raters(self, shape: Shape) -> int:
+        return 2 * shape.raters
+
+    def annotator_model(self, shape: Shape) -> nn.Module:
+        drawings = shape.raters * (1 if self.matrices == "shared" else 2)
+        return PixelAnnotators(shape.channels, drawings, shape.classes, dims=shape.dims)
+
+    def build(self, shape: Shape, network: nn.Module | None = None) -> Parts:
+        truth = network if network is not None else self.truth_model(shape)
+        return CoarseParts(truth, self.annotator_model(shape), shape.classes, self.complement == "learnt")
+
+    def settled(self, parts: Parts, progress: float) -> bool:
+        # Learnt errors change the form of the loss, but held-out marks are as likely before and after: the best counts.
+        return progress >= (min(self.warmup, JUDGED_FROM) if self.matrices == "shared" else self.warmup)
+
+    def loss(self, parts: Parts, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
+        """Marks at their word; then as a sample in which some classes are marked more; then with learnt errors."""
+        assert isinstance(parts, CoarseParts)
+        log_truth = parts.log_truth(batch.images)
+        classes = log_truth.shape[1]
+        positive, negative = batch.labels.chunk(2, dim=1)
+        if parts.training:
+            parts.rates.count(log_truth, positive, negative)
+        log_marked = parts.rates.of_marked(log_truth) if progress >= RATES_FROM else log_truth
+        there, not_there = self.drawn(parts, batch, progress)
+        terms = [(log_marked, there, positive, self.trace_weight), (log_marked, not_there, negative, self.trace_weight)]
+        if batch.truth is not None:
+            terms.append((log_truth, IdentityConfusion(1, classes), batch.truth[:, None], 0.0))
+        loss = 0 * log_truth.sum()  # a batch without labels has a gradient, too
+        likelihood = count = log_truth.new_zeros(())
+        for log_class, confusion, labels, weight in terms:
+            given = is_given(labels, classes).sum()
+            if given:
+                weight = weight if progress >= self.warmup else 0.0
+                of_term, of_labels = noisy_label_loss(log_class, confusion, labels, weight, self.trace)
+                loss, likelihood, count = loss + given * of_term, likelihood + given * of_labels, count + given
+        loss, likelihood = loss / count.clamp_min(1), likelihood / count.clamp_min(1)
+        if self.smoothness and count:
+            loss = loss + self.smoothness * smoothness_loss(log_truth, batch.images)
+        return loss, likelihood
+
+    def confusion(self, parts: Parts, images: Tensor) -> Confusion:
+        scores = parts.annotators(images).scores
+        return PixelConfusion(scores if self.matrices == "shared" else scores.chunk(2, dim=1)[0])
+
+    def drawn(self, parts: Parts, batch: Batch, progress: float = 1.0) -> tuple[Confusion, Confusion]:
+        """How people draw what is there, and what is not."""
+        assert isinstance(parts, CoarseParts)
+        people, classes = batch.labels.shape[1] // 2, len(parts.complement.scores)
+        there: IdentityConfusion | PixelConfusion = IdentityConfusion(people, classes)
+        taken_for = there
+        if progress >= self.warmup:
+            scores = parts.annotators(batch.images).scores
+            there, taken_for = PixelConfusion(scores[:, :people]), PixelConfusion(scores[:, -people:])
+        return there, NegativeConfusion(taken_for, parts.complement())
