@@ -102,6 +102,14 @@ def test_predicting_writes_a_table(annotruth: Run, study: Path, out: Path, kind:
     assert set(table.index) == {f"digit {number}" for number in range(90)}
 
 
+def test_features_in_another_order_are_put_right(annotruth: Run, study: Path, out: Path) -> None:
+    frame = pd.read_csv(study / "features.csv")
+    frame[frame.columns[::-1]].assign(more=1.0).to_parquet(out.with_suffix(".parquet"))
+    for name, given in (("a", study / "features.csv"), ("b", out.with_suffix(".parquet"))):
+        assert annotruth("predict", study / "run_features", given, "-o", out / name).code == 0
+    pd.testing.assert_frame_equal(pd.read_csv(out / "a" / "labels.csv"), pd.read_csv(out / "b" / "labels.csv"))
+
+
 def test_predicting_one_picture(annotruth: Run, study: Path, out: Path) -> None:
     model = study / "run_pictures" / "model.annotruth"
     assert annotruth("predict", model, study / "pictures" / "digit 3.png", "-o", out).code == 0
@@ -268,8 +276,12 @@ def test_wrong_use(annotruth: Run, study: Path, out: Path, fingerprint: Run) -> 
         assert_one_paragraph(ended.err)
         assert not out.exists()
     assert fingerprint(study) == before
-    pd.read_csv(features).drop(columns="pixel 3").to_csv(out.parent / "narrow.csv", index=False)
-    ended = annotruth("predict", study / "run_features", out.parent / "narrow.csv", "-o", out)
+    narrow = out.parent / "narrow.csv"
+    pd.read_csv(features).drop(columns="pixel 3").to_csv(narrow, index=False)
+    ended = annotruth("predict", study / "run_features", narrow, "-o", out)
+    assert ended.code == 2
+    assert "columns that the model learnt from are not there, 1 of 64: pixel 3. Add them" in ended.err
+    ended = annotruth("predict", study / "run_features" / "model.annotruth", narrow, "-o", out)
     assert (ended.code, "Item digit 0 has shape (63,); the model needs 64 features" in ended.err) == (2, True), (
         ended.err
     )

@@ -32,12 +32,14 @@ def predict(
 ) -> None:
     """Label new images: masks and probabilities in the images' own format and geometry, or a table of classes."""
     from annotruth.training import Segmenter, load_model
+    from annotruth.training.runs import open_run
 
     model = load_model(run / "model.annotruth" if run.is_dir() else run)
     if isinstance(model, Segmenter):
         _draw(model, items, output, overwrite, quiet)
     else:
-        _classify(model, items, output, overwrite, quiet)
+        columns = open_run(run).columns if (run / "run.json").is_file() else None
+        _classify(model, items, columns, output, overwrite, quiet)
 
 
 def _draw(model: Segmenter, images: Path, output: Path, overwrite: bool, quiet: bool) -> None:
@@ -55,7 +57,9 @@ def _draw(model: Segmenter, images: Path, output: Path, overwrite: bool, quiet: 
     screen.print(f"{len(data)} images labelled: {output / 'labels'}, {output / 'probabilities'}.")
 
 
-def _classify(model: Classifier, items: Path, output: Path, overwrite: bool, quiet: bool) -> None:
+def _classify(
+    model: Classifier, items: Path, columns: list[str] | None, output: Path, overwrite: bool, quiet: bool
+) -> None:
     import numpy as np
 
     from annotruth.answers import class_name
@@ -67,7 +71,10 @@ def _classify(model: Classifier, items: Path, output: Path, overwrite: bool, qui
     if model.dims_ and items.is_file() and suffix_of(items) is None:
         raise InputError(f"{items}: the model learnt from pictures; give a folder of them, or one.")
     classes = [class_name(label) for label in model.classes_.tolist()]
-    data = load_images(items, rank=model.dims_, classes=classes) if model.dims_ else load_features(items, classes)
+    if model.dims_:
+        data = load_images(items, rank=model.dims_, classes=classes)
+    else:
+        data = load_features(items, classes, columns)
     fresh_folder(output, overwrite)
     probabilities = []
     with progress_bar(quiet) as tell:

@@ -20,6 +20,7 @@ from annotruth.io.tables import csv_head
 from annotruth.validation import unique_names
 
 FEATURE_SUFFIXES = (".npy", ".npz", ".csv", ".parquet")
+NAMED_COLUMNS = (".csv", ".parquet")
 
 
 @dataclass(frozen=True)
@@ -31,13 +32,25 @@ class Features:
     items : names; where the file has none, row numbers from 0
     columns : names; where the file has none, column numbers from 0
     values : (items, features) finite float32
-    named : whether the file names its items
+    named, named_columns : whether the file names its items, and its columns
     """
 
     items: tuple[str, ...]
     columns: tuple[str, ...]
     values: np.ndarray
     named: bool
+    named_columns: bool
+
+    def select(self, columns: Sequence[str], path: Path) -> np.ndarray:
+        """Some columns (items, columns) by their names; ``path`` is for the message."""
+        place = {name: number for number, name in enumerate(self.columns)}
+        missing = [name for name in columns if name not in place]
+        if missing:
+            raise InputError(
+                f"{path}: columns that the model learnt from are not there, {len(missing)} of {len(columns)}: "
+                f"{shorten(missing)}. Add them."
+            )
+        return self.values[:, [place[name] for name in columns]]
 
     def of(self, items: Sequence[str], path: Path) -> np.ndarray:
         """The rows (items, features) of some items, in their order; ``path`` is for the message."""
@@ -52,7 +65,7 @@ class Features:
         return self.values[[row[item] for item in items]]
 
 
-def load_features(path: str | Path, classes: Sequence[str] = ()) -> Annotations:
+def load_features(path: str | Path, classes: Sequence[str] = (), columns: Sequence[str] | None = None) -> Annotations:
     """Load features without raters, to label the items with a model.
 
     Parameters
@@ -60,6 +73,7 @@ def load_features(path: str | Path, classes: Sequence[str] = ()) -> Annotations:
     path : .csv or .parquet with a column item and a column per feature; .npz with the arrays features (items, features)
         and items (items,); or .npy. Without names, items are row numbers: 0, 1, 2 …
     classes : names
+    columns : names of those that a model needs, in its order; None = all, as they stand
 
     Examples
     --------
@@ -71,10 +85,11 @@ def load_features(path: str | Path, classes: Sequence[str] = ()) -> Annotations:
     (('0', '1', '2'), (3, 5))
     """
     found = read_features(Path(path))
+    values = found.values if columns is None or not found.named_columns else found.select(columns, Path(path))
     nobody = np.empty(0, dtype=np.int32)
     return Annotations(
         kind="labels", items=found.items, raters=(), classes=classes, answers=sort_answers(nobody, nobody, nobody),
-        images=found.values,
+        images=values,
     )  # fmt: skip
 
 
@@ -98,7 +113,16 @@ def read_features(path: Path) -> Features:
     with np.errstate(over="ignore"):
         values = values.astype(np.float32)
     _refuse_gaps(path, names, columns, values)
-    return Features(names, columns, values, named=items is not None)
+    return Features(names, columns, values, items is not None, suffix in NAMED_COLUMNS)
+
+
+def column_names(path: Path) -> list[str] | None:
+    """Names of the features in a file, in order; None where it has none. Only the file's head is read."""
+    if path.suffix.lower() not in NAMED_COLUMNS:
+        return None
+    names = csv_head(path)[0] if path.suffix.lower() == ".csv" else pyarrow.parquet.read_schema(path).names
+    item = next((name for name in SYNONYMS["item"] if name in names), None)
+    return [name for name in names if name != item]
 
 
 def _read_arrays(path: Path) -> tuple[list[str] | None, tuple[str, ...], np.ndarray]:

@@ -20,6 +20,7 @@ from annotruth.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.io import atomic, fresh_folder, load
 from annotruth.io.atomic import refuse_used_folder
+from annotruth.io.features import column_names
 from annotruth.training.classifier import Classifier
 from annotruth.training.segmenter import Segmenter
 
@@ -35,12 +36,14 @@ class Run:
     cases : a case folder or a label table
     params : of the estimator
     inputs : what else ``load`` is given for a label table: images, features, truth, duplicates
+    columns : names of the features, where they have any: those of new items may then stand in another order
     """
 
     folder: Path
     cases: str
     params: dict[str, Any]
     inputs: dict[str, str] = field(default_factory=dict)
+    columns: list[str] | None = None
 
     @property
     def model(self) -> Path:
@@ -69,9 +72,12 @@ def start_run(
     for name in _OURS:
         path = folder / name
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-    run = Run(folder, str(Path(cases).resolve()), params, inputs or {})
+    inputs = inputs or {}
+    columns = column_names(Path(inputs["features"])) if "features" in inputs else None
+    run = Run(folder, str(Path(cases).resolve()), params, inputs, columns)
     with atomic(folder / "run.json") as temporary:
-        asked = {"annotruth": annotruth.__version__, "cases": run.cases, "inputs": run.inputs, "params": params}
+        asked = {"annotruth": annotruth.__version__, "cases": run.cases, "inputs": inputs, "columns": columns}
+        asked["params"] = params
         temporary.write_text(json.dumps(asked, indent=2) + "\n")
     return run
 
@@ -90,7 +96,8 @@ def open_run(folder: str | Path, where: dict[str, Any] | None = None) -> Run:
         raise InputError(f"{folder} holds no run (there is no run.json); `annotruth train` makes one.")
     try:
         asked = json.loads(path.read_text())
-        return Run(Path(folder), asked["cases"], {**asked["params"], **(where or {})}, asked.get("inputs", {}))
+        params = {**asked["params"], **(where or {})}
+        return Run(Path(folder), asked["cases"], params, asked.get("inputs", {}), asked.get("columns"))
     except (json.JSONDecodeError, KeyError) as error:
         raise InputError(f"{path} is damaged ({error}); start the run anew with --overwrite.") from error
 
