@@ -1,0 +1,178 @@
+"""Attention inside windows of a picture: each looks at itself only, so that memory grows linearly with pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from math import prod
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+WINDOW = {2: 8, 3: 4}
+"""Longest side of a window, by number of spatial axes: 64 places see each other."""
+HEAD = 16
+"""Channels of one head of attention."""
+
+
+class Windows:
+    """Cuts feature maps of one size into equal windows, and puts them together again.
+
+    Windows are as even as can be: 14 places become two windows of 7. Where they do not fit, the far ends are padded,
+    and nobody attends to the padding.
+
+    Examples
+    --------
+    >>> windows = Windows((14, 9))
+    >>> windows.lengths
+    (7, 5)
+    >>> places = windows.cut(torch.arange(14 * 9.0).view(1, 1, 14, 9))
+    >>> places.shape, windows.join(places)[0, 0, 0]
+    (torch.Size([4, 35, 1]), tensor([0., 1., 2., 3., 4., 5., 6., 7., 8.]))
+    """
+
+    def __init__(self, size: Sequence[int], longest: int | None = None) -> None:
+        longest = longest or WINDOW[len(size)]
+        self.size = tuple(size)
+        self.counts = tuple(-(-length // longest) for length in size)
+        self.lengths = tuple(-(-length // count) for length, count in zip(size, self.counts))
+
+    def cut(self, features: Tensor) -> Tensor:
+        """Turn (batch, channels, *size) into (batch · windows, places, channels)."""
+        dims = len(self.size)
+        split = _pad(features, self._padding).reshape(
+            len(features), -1, *chain.from_iterable(zip(self.counts, self.lengths))
+        )
+        order = (0, *range(2, 2 + 2 * dims, 2), *range(3, 3 + 2 * dims, 2), 1)
+        return split.permute(order).reshape(-1, prod(self.lengths), features.shape[1])
+
+    def join(self, places: Tensor) -> Tensor:
+        """Undo :meth:`cut`."""
+        dims = len(self.size)
+        split = places.reshape(-1, *self.counts, *self.lengths, places.shape[-1])
+        order = (0, 2 * dims + 1, *chain.from_iterable((1 + axis, 1 + dims + axis) for axis in range(dims)))
+        whole = split.permute(order).reshape(
+            len(split), -1, *(count * length for count, length in zip(self.counts, self.lengths))
+        )
+        return whole[(..., *[slice(length) for length in self.size])]
+
+    def seen(self, features: Tensor) -> Tensor | None:
+        """Which places are not padding, for the attention: (batch · windows, 1, 1, places); None where all are."""
+        if not any(self._padding):
+            return None
+        inside = self.cut(features.new_ones(len(features), 1, *self.size))
+        return (inside > 0).view(len(inside), 1, 1, -1)
+
+    @property
+    def _padding(self) -> list[int]:
+        return [count * length - n for count, length, n in zip(self.counts, self.lengths, self.size)]
+
+
+class Attention(nn.Module):
+    """Scaled dot-product attention of several heads, given queries, keys and values as (items, places, channels).
+
+    Gives what each head found, (items, heads, places, width); attention maps are never stored.
+    """
+
+    def __init__(self, channels: int, heads: int, width: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.query, self.key, self.value = (nn.Linear(channels, heads * width) for _ in range(3))
+
+    def forward(self, query: Tensor, key: Tensor, value: Tensor, seen: Tensor | None = None) -> Tensor:
+        parts = (self.query(query), self.key(key), self.value(value))
+        q, k, v = (part.unflatten(2, (self.heads, -1)).transpose(1, 2) for part in parts)
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=seen)
+
+
+class Positions(nn.Module):
+    """A learnt vector for each place of a window."""
+
+    def __init__(self, channels: int, dims: int) -> None:
+        super().__init__()
+        self.table = nn.Parameter(0.02 * torch.randn(*[WINDOW[dims]] * dims, channels))
+
+    def forward(self, lengths: tuple[int, ...]) -> Tensor:
+        """The vectors (places, channels) of a window of so many places along each axis."""
+        return self.table[tuple(slice(length) for length in lengths)].reshape(-1, self.table.shape[-1])
+
+
+class Mlp(nn.Sequential):
+    """Two linear maps that keep the number of channels."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__(nn.Linear(channels, channels), nn.GELU(), nn.Linear(channels, channels))
+
+
+class CrossAttention(nn.Module):
+    """Features looked up by embedded confidences: those are the query, features are key and value (eq. 7).
+
+    What is found is added to both, so that confidences tell not only where to look; layer norms and an MLP follow.
+
+    Examples
+    --------
+    >>> attend = CrossAttention(channels=16, dims=2)
+    >>> attend(torch.randn(2, 16, 10, 7), torch.randn(2, 16, 10, 7)).shape
+    torch.Size([2, 16, 10, 7])
+    """
+
+    def __init__(self, channels: int, dims: int) -> None:
+        super().__init__()
+        self.of_confidences, self.of_features = Positions(channels, dims), Positions(channels, dims)
+        self.attention = Attention(channels, channels // HEAD, HEAD)
+        self.out = nn.Linear(channels, channels)
+        self.mlp = Mlp(channels)
+        self.norms = nn.ModuleList([nn.LayerNorm(channels) for _ in range(2)])
+
+    def forward(self, features: Tensor, confidences: Tensor) -> Tensor:
+        """Features and embedded confidences, both (batch, channels, *spatial), give features of the same shape."""
+        windows = Windows(features.shape[2:])
+        f, w = windows.cut(features), windows.cut(confidences)
+        query, key = w + self.of_confidences(windows.lengths), f + self.of_features(windows.lengths)
+        found = self.attention(query, key, f, windows.seen(features)).transpose(1, 2).flatten(2)
+        x = self.norms[0](f + w + self.out(found))
+        return windows.join(self.norms[1](x + self.mlp(x)))
+
+
+class SelfAttention(nn.Module):
+    """A block of self-attention over places (items, places, channels) of a window, with residuals, norms and MLP."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.attention = Attention(channels, channels // HEAD, HEAD)
+        self.out = nn.Linear(channels, channels)
+        self.mlp = Mlp(channels)
+        self.norms = nn.ModuleList([nn.LayerNorm(channels) for _ in range(2)])
+
+    def forward(self, places: Tensor, positions: Tensor, seen: Tensor | None) -> Tensor:
+        at = places + positions
+        found = self.attention(at, at, places, seen).transpose(1, 2).flatten(2)
+        x = self.norms[0](places + self.out(found))
+        return self.norms[1](x + self.mlp(x))
+
+
+class RaterHeads(nn.Module):
+    """The last block of self-attention: one head per rater, each with a residual, a norm and an MLP of its own width.
+
+    Places (items, places, channels) become (items, raters, places, width).
+    """
+
+    def __init__(self, channels: int, raters: int, width: int) -> None:
+        super().__init__()
+        self.attention = Attention(channels, raters, width)
+        self.kept = nn.Linear(channels, raters * width)
+        self.mlp = Mlp(width)
+        self.norms = nn.ModuleList([nn.LayerNorm(width) for _ in range(2)])
+
+    def forward(self, places: Tensor, positions: Tensor, seen: Tensor | None) -> Tensor:
+        at = places + positions
+        found = self.attention(at, at, places, seen)
+        x = self.norms[0](self.kept(places).view(found.transpose(1, 2).shape).transpose(1, 2) + found)
+        return self.norms[1](x + self.mlp(x))
+
+
+def _pad(features: Tensor, missing: list[int]) -> Tensor:
+    if not any(missing):
+        return features
+    return F.pad(features, [amount for length in reversed(missing) for amount in (0, length)])

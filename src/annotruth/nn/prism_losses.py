@@ -1,0 +1,83 @@
+"""What MrPrism learns from: structural similarity of masks, and fusions that must agree under any confidences."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from monai.metrics.regression import compute_ssim_and_cs
+from torch import Tensor
+
+from annotruth.nn.prism_fusion import Rule, fuse, opinions
+
+SIDE, DEVIATION = 7, 1.5
+"""Of the Gaussian window in which masks are compared."""
+
+
+def ssim_loss(mask: Tensor, target: Tensor, counted: Tensor) -> Tensor:
+    """1 − SSIM of two masks (batch, classes, *spatial) of probabilities, averaged where ``counted`` (batch, *spatial).
+
+    The structural similarity is MONAI's, with a Gaussian window around every pixel, the border repeated outwards. The
+    target is a constant; where it does not count, it is taken to be the mask itself. 0 where nothing counts.
+
+    Examples
+    --------
+    >>> mask = torch.rand(1, 2, 16, 16)
+    >>> everywhere = torch.ones(1, 16, 16, dtype=torch.bool)
+    >>> ssim_loss(mask, mask, everywhere).item(), ssim_loss(mask, 1 - mask, everywhere).item() > 1
+    (0.0, True)
+    """
+    dims = mask.ndim - 2
+    target = torch.where(counted[:, None], target, mask).detach()
+    one, other = (F.pad(each, [SIDE // 2] * (2 * dims), mode="replicate") for each in (mask, target))
+    similarity, _ = compute_ssim_and_cs(
+        one, other, dims, kernel_size=[SIDE] * dims, kernel_sigma=[DEVIATION] * dims, data_range=1.0
+    )
+    return ((1 - similarity.mean(dim=1)) * counted).sum() / counted.sum().clamp_min(1)
+
+
+def shuffle_loss(rule: Rule, given: Tensor, matrices: Tensor, truth: Tensor, shuffles: int = 3) -> Tensor:
+    """How far DivP's raters are from the real ones under confidences that belong to others (eqs. 10 to 12).
+
+    Confidences are dealt out anew among the raters, ``shuffles`` times. Whatever they are, what raters are thought to
+    say must fuse to the same as what they said: so heads learn their rater's labels, while their confidences cannot
+    learn to make up for wrong ones. The loss is the cross-entropy of the two fusions, averaged over the pixels
+    labelled; gradients flow through what raters are thought to say alone.
+
+    Parameters are as in :func:`~annotruth.nn.prism_fusion.fuse`.
+
+    Examples
+    --------
+    >>> from annotruth.nn.prism_fusion import said
+    >>> matrices = torch.tensor([[[[0.9, 0.1], [0.1, 0.9]]] * 2])
+    >>> truth = torch.tensor([[[1.0], [0.0]]])
+    >>> right, wrong = (said(torch.tensor([[[k], [k]]]), classes=2) for k in (0, 1))
+    >>> shuffle_loss("bayes", right, matrices, truth) < shuffle_loss("bayes", wrong, matrices, truth)
+    tensor(True)
+    """
+    labelled = given.sum(dim=2, keepdim=True)
+    counted = labelled.any(dim=1)[:, 0]
+    thought = opinions(truth, matrices) * labelled
+    total = thought.new_zeros(())
+    for _ in range(shuffles):
+        dealt = matrices.detach()[:, torch.randperm(given.shape[1], device=given.device)]
+        of_labels, of_heads = (fuse(rule, z, dealt, truth, prior=False) for z in (given, thought))
+        total = total - ((of_labels * of_heads.clamp_min(1e-6).log()).sum(dim=1) * counted).sum()
+    return total / (shuffles * counted.sum().clamp_min(1))
+
+
+def multi_head_loss(given: Tensor, matrices: Tensor, truth: Tensor) -> Tensor:
+    """Negative log-likelihood of the labels under what each rater is thought to say, per label given (eq. 9).
+
+    Parameters are as in :func:`~annotruth.nn.prism_fusion.fuse`. The paper sums over raters; a mean does not depend on
+    how many of them labelled.
+
+    Examples
+    --------
+    >>> from annotruth.nn.prism_fusion import said
+    >>> matrices, truth = torch.tensor([[[[0.9, 0.1], [0.2, 0.8]]]]), torch.tensor([[[0.5], [0.5]]])
+    >>> multi_head_loss(said(torch.tensor([[[0]]]), classes=2), matrices, truth).exp()  # 1 / (0.45 + 0.1)
+    tensor(1.8182)
+    """
+    probability = (opinions(truth, matrices) * given).sum(dim=2)
+    labelled = given.sum(dim=2)
+    return -(torch.where(labelled > 0, probability, 1).clamp_min(1e-9).log()).sum() / labelled.sum().clamp_min(1)

@@ -1,0 +1,117 @@
+"""The prisms: shapes, windows, attention against plain matrix products, and what depends on what."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from annotruth.errors import InputError
+from annotruth.nn.prism import ConP, DivP, PrismEncoder, padded, patched, unpatched
+from annotruth.nn.prism_attention import WINDOW, Attention, CrossAttention, Windows
+from annotruth.nn.prism_integration import INTEGRATIONS
+from annotruth.nn.rows import row_probabilities
+
+
+@pytest.mark.parametrize("size", [(8, 8), (7, 7), (14, 9), (1, 33), (5, 4, 9)])
+def test_windows_join_what_they_cut_and_hold_every_place_once(size):
+    features = torch.randn(2, 3, *size)
+    windows = Windows(size)
+    places = windows.cut(features)
+    assert max(windows.lengths) <= WINDOW[len(size)]
+    torch.testing.assert_close(windows.join(places), features)
+    seen = windows.seen(features)
+    places_seen = places.shape[0] * places.shape[1] if seen is None else int(seen.sum())
+    assert places_seen == 2 * features[0, 0].numel()
+
+
+def test_patches_are_neighbouring_pixels():
+    picture = torch.arange(64.0).view(1, 1, 8, 8)
+    patches = patched(picture)
+    torch.testing.assert_close(patches[1, 0], picture[0, 0, :4, 4:].flatten())
+    torch.testing.assert_close(unpatched(patches, (8, 8)), picture)
+
+
+def test_attention_against_matrix_products():
+    torch.manual_seed(0)
+    attend = Attention(channels=6, heads=2, width=3)
+    query, key, value = torch.randn(3, 2, 5, 6)
+    seen = torch.tensor([True, True, True, False, False]).view(1, 1, 1, 5).expand(2, 1, 1, 5)
+    found = attend(query, key, value, seen)
+    for head in range(2):
+        part = slice(3 * head, 3 * head + 3)
+        q, k, v = (
+            layer(x)[..., part] for layer, x in ((attend.query, query), (attend.key, key), (attend.value, value))
+        )
+        weights = (q @ k.transpose(1, 2) / 3**0.5)[:, :, :3].softmax(dim=2)
+        torch.testing.assert_close(found[:, head], weights @ v[:, :3])
+
+
+def test_padding_of_windows_is_never_attended_to():
+    """A place at the far end finds the same whatever would stand behind it: 9 places are two windows of 5."""
+    torch.manual_seed(0)
+    attend = CrossAttention(16, dims=2).eval()
+    features, confidences = torch.randn(2, 1, 16, 5, 9)
+    whole = attend(features, confidences)
+    assert torch.isfinite(whole).all()
+    features2 = features.clone()
+    features2[..., :5] += 1  # another window
+    torch.testing.assert_close(attend(features2, confidences)[..., 5:], whole[..., 5:])
+
+
+@pytest.mark.parametrize("integration", INTEGRATIONS)
+@pytest.mark.parametrize("dims", [2, 3])
+def test_the_mask_depends_on_image_and_confidences(integration, dims):
+    torch.manual_seed(0)
+    size = (8, 12, 8)[:dims]
+    encoder, conp = PrismEncoder(2, dims).eval(), ConP(3, classes=4, dims=dims, integration=integration).eval()
+    images, confidences = torch.randn(2, 2, *size), torch.rand(2, 3, *size)
+    scores = conp(encoder(images), confidences)
+    assert scores.shape == (2, 4, *size)
+    for other in (conp(encoder(-images), confidences), conp(encoder(images), 1 - confidences)):
+        assert not torch.allclose(other, scores)
+
+
+def test_an_unknown_integration_lists_the_known_ones():
+    with pytest.raises(InputError, match=r"Unknown integration 'sum'. Known: attention, concat, convlstm"):
+        ConP(2, 2, integration="sum")
+
+
+@pytest.mark.parametrize("dims", [2, 3])
+def test_divp_begins_with_raters_who_are_right_and_gives_each_a_head(dims):
+    torch.manual_seed(0)
+    divp = DivP(raters=5, classes=3, dims=dims)
+    mask = torch.randn(2, 3, *(8, 12, 8)[:dims]).softmax(dim=1)
+    scores = divp(mask)
+    assert scores.shape == (2, 5, 3, 3, *(2, 3, 2)[:dims])
+    matrices = row_probabilities(scores, dim=3)
+    assert matrices.diagonal(dim1=2, dim2=3).min() > 0.9
+    heads = [module for module in divp.modules() if isinstance(module, Attention)][-1]
+    assert heads.heads == 5
+    scores[:, 2].sum().backward()
+    assert divp.weights.grad[2].abs().sum() > 0
+    assert divp.weights.grad[[0, 1, 3, 4]].abs().sum() == 0
+
+
+def test_memory_is_linear_in_pixels(monkeypatch):
+    """Places attend within their window: a larger picture has more windows, not larger ones."""
+    seen = []
+    forward = Attention.forward
+
+    def watched(self, query, *others):
+        seen.append(tuple(query.shape[:2]))
+        return forward(self, query, *others)
+
+    monkeypatch.setattr(Attention, "forward", watched)
+    encoder, conp, divp = PrismEncoder(1), ConP(raters=2, classes=2), DivP(raters=2, classes=2)
+    for side in (64, 128):
+        conp(encoder(torch.rand(1, 1, side, side)), torch.rand(1, 2, side, side))
+        divp(torch.rand(1, 2, side, side))
+    half = len(seen) // 2
+    assert [(4 * windows, places) for windows, places in seen[:half]] == seen[half:]
+
+
+def test_sides_are_padded_to_the_stride():
+    assert padded(torch.zeros(1, 1, 28, 30), 0.0).shape == (1, 1, 28, 32)
+    assert padded(torch.zeros(1, 1, 3, 5, 8), 0.0).shape == (1, 1, 8, 8, 8)
+    full = torch.zeros(1, 1, 8, 8)
+    assert padded(full, 1.0) is full
