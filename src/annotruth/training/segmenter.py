@@ -169,7 +169,7 @@ class Segmenter(Estimator):
         self._learn_annotators(method, Cases(train, every_rater, self._standard))
         return self
 
-    def _checked(self, annotations: Annotations, with_truth: bool) -> Method:
+    def _checked(self, annotations: Annotations, with_truth: bool = False) -> Method:
         if annotations.kind != "masks":
             raise InputError("Segmenter learns from masks; these annotations are a label table.")
         if not annotations.has_images:
