@@ -116,6 +116,19 @@ def test_predicting_one_picture(annotruth: Run, study: Path, out: Path) -> None:
     assert len(pd.read_csv(out / "labels.csv")) == 1
 
 
+def test_pictures_may_be_jpegs(annotruth: Run, study: Path, out: Path) -> None:
+    out.mkdir()
+    (out / "jpegs").mkdir()
+    for path in (study / "pictures").iterdir():
+        Image.open(path).save(out / "jpegs" / f"{path.stem}.jpg", quality=95)
+    given = (study / "labels.csv", "--images", out / "jpegs")
+    assert annotruth("check", *given).code == 0
+    ended = annotruth("train", *given, "-o", out / "run", *QUICK)
+    assert ended.code == 0, ended.err
+    assert annotruth("predict", out / "run", out / "jpegs", "-o", out / "labelled").code == 0
+    assert len(pd.read_csv(out / "labelled" / "labels.csv")) == 90
+
+
 @pytest.mark.parametrize("kind", ["pictures", "features"])
 def test_reporting(annotruth: Run, study: Path, out: Path, kind: str) -> None:
     ended = annotruth("report", study / f"run_{kind}", "-o", out / "seen.html")

@@ -23,7 +23,7 @@ def put() -> Put:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.name.endswith((".nii", ".nii.gz")):
             nibabel.save(nibabel.Nifti1Image(array, np.eye(4) if affine is None else affine), path)
-        elif path.suffix == ".png":
+        elif path.suffix in (".png", ".jpg", ".jpeg"):
             Image.fromarray(array).save(path)
         elif path.suffix in (".tif", ".tiff"):
             rgb = array.ndim > 2 and array.shape[-1] in (3, 4)

@@ -14,7 +14,7 @@ from PIL import Image
 from annotruth import Annotations
 from annotruth.errors import InputError
 from annotruth.io import load, load_images, write_case_folder, write_mask, write_probabilities
-from annotruth.io.formats import SUFFIXES
+from annotruth.io.formats import EXACT_SUFFIXES
 
 AFFINE = np.diag([1.5, 1.5, 3.0, 1.0])
 
@@ -126,7 +126,7 @@ def _equal(one: Annotations, other: Annotations) -> None:
 
 @st.composite
 def annotations(draw):
-    suffix = draw(st.sampled_from(SUFFIXES))
+    suffix = draw(st.sampled_from(EXACT_SUFFIXES))
     rank = 2 if suffix == ".png" else draw(st.sampled_from([2, 3]))
     items, raters, classes = draw(st.integers(1, 3)), draw(st.integers(1, 3)), draw(st.integers(2, 4))
     labels = st.sampled_from([*range(classes), 255])

@@ -9,9 +9,9 @@ A case folder::
       truth/<case>.<ext>            optional
       dataset.json                  optional: classes, channels, raters, groups, missing
 
-NIfTI, PNG, TIFF and NPY are told apart by suffix. The masks decide how many axes are spatial: they have two or three.
-An image has the same axes, or one more for channels: the last of a NIfTI file, the first of an NPY array, the colours
-of a PNG, the colours, channels or pages of a TIFF.
+NIfTI, PNG, TIFF, NPY and, for images alone, JPEG are told apart by suffix. The masks decide how many axes are spatial:
+they have two or three. An image has the same axes, or one more for channels: the last of a NIfTI file, the first of an
+NPY array, the colours of a PNG or JPEG, the colours, channels or pages of a TIFF.
 
 A label table is one CSV or Parquet file with the columns item, rater, label. Its items may have pictures, one file each
 in a folder, or features, one row each in a file.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from annotruth.drawings import NEGATIVE_FOLDER
 from annotruth.errors import InputError
-from annotruth.io.formats import SUFFIXES, case_of, suffix_of
+from annotruth.io.formats import EXACT_SUFFIXES, case_of, suffix_of
 from annotruth.io.problems import Problem, Report, reporting
 
 IMAGES, RATERS, TRUTH = "images", "raters", "truth"
@@ -95,7 +95,7 @@ def list_files(folder: Path, report: Report, rater: str | None = None) -> dict[s
     files: dict[str, Path] = {}
     for path in filter(_visible, sorted(folder.iterdir())):
         if path.is_dir() or suffix_of(path) is None:
-            advice = f"Convert it to one of {', '.join(SUFFIXES)}, or move it elsewhere."
+            advice = f"Convert it to one of {', '.join(EXACT_SUFFIXES)}, or move it elsewhere."
             report(Problem("fatal", path, None, rater, "not a file of a known format.", advice))
             continue
         case = case_of(path)

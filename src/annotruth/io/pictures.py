@@ -82,5 +82,6 @@ def _compare_sizes(files: dict[str, Path], shapes: dict[str, tuple[int, ...]], r
         if shape != usual[0][0]:
             here, most = ("×".join(map(str, size)) for size in (shape, usual[0][0]))
             message = f"the picture has size {here} (channels first), most have {most}."
-            advice = "A classifier needs pictures of one size; resize it, or remove its answers."
+            lack = "resize it" if shape[1:] != usual[0][0][1:] else "save it in grey or in colour as the others are"
+            advice = f"A classifier needs pictures of one size; {lack}, or remove its answers."
             report(Problem("fatal", files[item], item, None, message, advice))

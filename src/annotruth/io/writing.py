@@ -14,19 +14,19 @@ from annotruth.errors import InputError
 from annotruth.io import files
 from annotruth.io.atomic import atomic, fresh_folder
 from annotruth.io.dataset import FILE_NAME
-from annotruth.io.formats import SUFFIXES, suffix_of
+from annotruth.io.formats import EXACT_SUFFIXES, suffix_of
 from annotruth.io.layout import IMAGES, RATERS, TRUTH
 from annotruth.io.pixels import pixel_values
 from annotruth.validation import MISSING_PIXEL, mask_labels, one_of, same_grid
 
-IN_MEMORY_SUFFIX = ".npy"
+IN_MEMORY_SUFFIX, BESIDE_JPEG_SUFFIX = ".npy", ".png"
 
 
 def write_mask(folder: str | Path, annotations: Annotations, index: int, labels: np.ndarray) -> Path:
     """Write the labels of one item as ``folder/<item>.<ext>``, as the item's own files are written.
 
     Format and geometry follow ``annotations.sources``, pixel values ``annotations.pixel_values``. Items that came
-    from no file are written as NPY.
+    from no file are written as NPY, those of a JPEG as PNG.
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ def write_mask(folder: str | Path, annotations: Annotations, index: int, labels:
 def write_probabilities(folder: str | Path, annotations: Annotations, index: int, probabilities: np.ndarray) -> Path:
     """Write the class probabilities of one item as ``folder/<item>.<ext>``, in float32.
 
-    NIfTI has the classes in a fourth axis, TIFF in its pages, NPY first. PNG cannot hold such numbers: beside PNG
-    images the file is a TIFF.
+    NIfTI has the classes in a fourth axis, TIFF in its pages, NPY first. PNG and JPEG cannot hold such numbers:
+    beside such images the file is a TIFF.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def write_case_folder(
     Parameters
     ----------
     folder : a new or empty folder, unless ``overwrite``
-    suffix : the format of all files; by default that of each item's source, or NPY
+    suffix : the format of all files; by default that of each item's source, PNG for a JPEG, or NPY
 
     Examples
     --------
@@ -99,7 +99,7 @@ def write_case_folder(
     if annotations.kind != "masks":
         raise InputError("A case folder holds masks; these annotations are a label table, to be written as such.")
     if suffix is not None:
-        one_of(suffix, SUFFIXES, "suffix")
+        one_of(suffix, EXACT_SUFFIXES, "suffix")
     cases = [file_name(item, "item") for item in annotations.items]
     raters = [file_name(rater, "rater") for rater in annotations.raters]
     folder = fresh_folder(folder, overwrite)
@@ -156,4 +156,5 @@ def _source(annotations: Annotations, index: int) -> Path | None:
 
 
 def _suffix(source: Path | None) -> str:
-    return (None if source is None else suffix_of(source)) or IN_MEMORY_SUFFIX
+    suffix = (None if source is None else suffix_of(source)) or IN_MEMORY_SUFFIX
+    return suffix if suffix.lower() in EXACT_SUFFIXES else BESIDE_JPEG_SUFFIX

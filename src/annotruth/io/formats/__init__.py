@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from annotruth.io.formats import nifti, npy, png, tiff
+from annotruth.io.formats import jpeg, nifti, npy, png, tiff
 from annotruth.io.formats.header import Header
 
 
@@ -32,8 +32,10 @@ class Format(Protocol):
     def write_image(self, path: Path, image: np.ndarray, like: Path | None) -> None: ...
 
 
-FORMATS: tuple[Format, ...] = (nifti, png, tiff, npy)
+FORMATS: tuple[Format, ...] = (nifti, png, tiff, npy, jpeg)
 SUFFIXES = tuple(suffix for format in FORMATS for suffix in format.SUFFIXES)
+EXACT_SUFFIXES = tuple(suffix for suffix in SUFFIXES if suffix not in jpeg.SUFFIXES)
+"""Of formats that keep every value, as masks and results must."""
 
 
 def suffix_of(path: str | Path) -> str | None:
