@@ -5,19 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-import torch
 from torch import Tensor, nn
 
 from annotruth.annotations import Annotations
 from annotruth.errors import InputError
-from annotruth.methods.base import Batch, Method, Parts, Shape, as_tensor, register
-from annotruth.methods.strokes import check_strokes
+from annotruth.methods.base import Batch, Method, Parts, Shape, register
+from annotruth.methods.strokes import both_drawings, check_strokes
 from annotruth.nn import Confusion, IdentityConfusion, PixelAnnotators, PixelConfusion, noisy_label_loss
 from annotruth.nn.complement import Complement, NegativeConfusion
 from annotruth.nn.labels import is_given
 from annotruth.nn.marking import MarkingRates
 from annotruth.nn.smoothness import smoothness_loss
-from annotruth.validation import MISSING_PIXEL, one_of
+from annotruth.validation import one_of
 
 RATES_FROM = 0.2
 """Share of the training after which it counts how much of each class is marked: a young network cannot tell."""
@@ -84,11 +83,7 @@ class CoarseCM(Method):
 
     def supervision(self, annotations: Annotations, index: int) -> Tensor:
         """Positive, then negative drawings: (2 · raters, *spatial)."""
-        positive, negative = as_tensor(annotations.item_masks(index)), as_tensor(annotations.item_negatives(index))
-        if self.unmarked == "background":
-            drew = (positive != MISSING_PIXEL).flatten(1).any(dim=1).view(-1, *[1] * (positive.ndim - 1))
-            positive = positive.masked_fill((positive == MISSING_PIXEL) & drew, 0)
-        return torch.cat([positive, negative if self.negatives else torch.full_like(negative, MISSING_PIXEL)])
+        return both_drawings(annotations, index, self.unmarked == "background", self.negatives)
 
     def supervising_raters(self, shape: Shape) -> int:
         return 2 * shape.raters

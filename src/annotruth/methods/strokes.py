@@ -1,14 +1,51 @@
-"""What the strokes of a data set can tell, looked at before anything is learnt from them."""
+"""Strokes as methods take them, and what they can tell, looked at before anything is learnt from them."""
 
 from __future__ import annotations
 
 import warnings
 
 import numpy as np
+import torch
+from torch import Tensor
 
 from annotruth.annotations import Annotations
 from annotruth.errors import IdentifiabilityWarning, InputError, UnansweredClassWarning, shorten
+from annotruth.methods.base import as_tensor, majority_of
 from annotruth.validation import MISSING_PIXEL
+
+
+def both_drawings(annotations: Annotations, index: int, unmarked_is_background: bool, negatives: bool) -> Tensor:
+    """One item's positive, then negative drawings: (2 · raters, *spatial) uint8, 255 = nothing said."""
+    positive, negative = as_tensor(annotations.item_masks(index)), as_tensor(annotations.item_negatives(index))
+    if unmarked_is_background:
+        positive = whole_masks(positive)
+    return torch.cat([positive, negative if negatives else torch.full_like(negative, MISSING_PIXEL)])
+
+
+def whole_masks(drawings: Tensor) -> Tensor:
+    """Positive drawings (raters, *spatial) in which what somebody left unmarked on an item they drew on is class 0.
+
+    Examples
+    --------
+    >>> whole_masks(torch.tensor([[1, 255], [255, 255]]))
+    tensor([[  1,   0],
+            [255, 255]])
+    """
+    drew = (drawings != MISSING_PIXEL).flatten(1).any(dim=1).view(-1, *[1] * (drawings.ndim - 1))
+    return drawings.masked_fill((drawings == MISSING_PIXEL) & drew, 0)
+
+
+def seeds(annotations: Annotations, index: int) -> tuple[np.ndarray, np.ndarray]:
+    """What everybody's drawings say together of one item.
+
+    Returns
+    -------
+    marked : (*spatial) uint8, the class that most people marked, 255 = none;  said_not : (classes, *spatial) bool
+    """
+    classes = len(annotations.classes)
+    marked = majority_of(as_tensor(annotations.item_masks(index)), classes)[0].numpy()
+    negative = annotations.item_negatives(index)
+    return marked, np.stack([(negative == number).any(axis=0) & (marked != number) for number in range(classes)])
 
 
 def check_strokes(annotations: Annotations, unmarked_is_background: bool = False, negatives: bool = True) -> None:

@@ -1,0 +1,66 @@
+"""Coarse masks as what somebody says of hidden fine ones: the idea of CoarseSup."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from annotruth.annotations import Annotations
+from annotruth.methods.base import Batch, Method, Parts, Shape, as_tensor, register
+from annotruth.methods.consensus import Consensus
+from annotruth.methods.strokes import check_strokes, whole_masks
+from annotruth.nn import IdentityConfusion, noisy_label_loss
+
+AT_THEIR_WORD = 0.3
+"""Share of the training in which coarse masks are taken at their word, so that there is something to count."""
+
+
+class CoarseSupParts(Parts):
+    """A network, and the matrices by which coarse labels come about."""
+
+    def __init__(self, truth: nn.Module, annotators: nn.Module, shape: Shape) -> None:
+        super().__init__(truth, annotators)
+        self.coarse = Consensus(shape.raters, shape.classes)
+
+
+@register
+@dataclass(frozen=True)
+class CoarseSup(Method):
+    """The network is the posterior of fine labels, and coarse ones follow from these by one matrix per rater.
+
+    Simplified: the paper has several kinds of coarse labels (boxes, keypoints, figure and ground) beside a few fine
+    masks, and learns how each follows from the fine ones by a small network. Here there is one kind, coarse masks whose
+    unmarked pixels are background, and a counted matrix; the objective, the evidence lower bound of the coarse labels,
+    is the same.
+    """
+
+    name = "coarse-sup"
+    paper = "Saha et al. 2022, its idea; comparison of the coarse-label paper"
+    summary = "a network as posterior of fine masks behind coarse ones"
+    tasks = ("masks",)
+    learns_from_raters = False
+
+    def check(self, annotations: Annotations) -> None:
+        check_strokes(annotations, unmarked_is_background=True, negatives=False)
+
+    def supervision(self, annotations: Annotations, index: int) -> Tensor:
+        return whole_masks(as_tensor(annotations.item_masks(index)))
+
+    def build(self, shape: Shape, network: nn.Module | None = None) -> Parts:
+        truth = network if network is not None else self.truth_model(shape)
+        return CoarseSupParts(truth, self.annotator_model(shape), shape)
+
+    def settled(self, parts: Parts, progress: float) -> bool:
+        return progress >= AT_THEIR_WORD
+
+    def loss(self, parts: Parts, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
+        assert isinstance(parts, CoarseSupParts)
+        log_truth = parts.log_truth(batch.images)
+        if parts.training:
+            parts.coarse.balance(log_truth)
+            parts.coarse.count(log_truth, batch.labels)
+        if self.settled(parts, progress):
+            loss = parts.coarse.loss(log_truth, batch.labels)
+            return loss, loss.detach()
+        return noisy_label_loss(log_truth, IdentityConfusion(batch.labels.shape[1], log_truth.shape[1]), batch.labels)
