@@ -18,7 +18,7 @@ from annotruth.errors import InputError
 from annotruth.fusion.em import confusion_from_counts
 from annotruth.methods.base import Batch, Method, Parts, Shape, register
 from annotruth.methods.em import AlternatingParts
-from annotruth.methods.em_steps import add_counts, add_counts_by_others, cross_entropy, label_posterior, likeliest
+from annotruth.methods.em_steps import add_counts, cross_entropy, label_posterior
 from annotruth.nn import IdentityConfusion, KnownAnnotators, noisy_label_loss
 
 FAITHFUL, UNSEEN = 0.1, 0.01
@@ -27,7 +27,12 @@ POOLED = 1.0
 """Answers to each class that every rater is taken to have given before as all raters do on average."""
 REACH = 10
 """The average network reaches back over one of so many parts of the steps so far."""
-LEAST_GAIN, LAST_SHARE = 0.02, 0.2
+CLEAR = 0.25
+"""Share of the items of each class, those most clearly of it, by which raters are first judged: of the others, too many
+are something else."""
+ROUNDS = 3
+"""How often raters are counted anew against the same network: what the labels say of an item follows the matrices."""
+LEAST_GAIN, LAST_SHARE = 0.02, 0.03
 """The network has learnt what the labels say at their word when it explains each by so much more than the classes'
 frequency does, in nats, and the last epoch brought no more than this share of it."""
 LATEST = 0.5
@@ -77,11 +82,11 @@ class CountedParts(AlternatingParts):
 class CountedCM(Method):
     """Each rater errs in one way.
 
-    The network first learns from labels taken at their word, so that it calls most items what they are most often
-    called, which is right where the raters' errors cancel. Each rater's labels are then counted against what the
-    network and the other raters of an item say. From then on they are counted anew before every epoch, against the
-    posterior of the truth: the network and all labels of an item together. The network learns from that posterior,
-    which follows it at every step; this maximises the likelihood of all labels of an item, given the image.
+    The network first learns from labels taken at their word. Each rater's labels are then counted on the items that it
+    finds to be most clearly of each class, which are the class's own wherever the raters' mean matrix is diagonally
+    dominant. From then on they are counted anew before every epoch, against the posterior of the truth: the network and
+    all labels of an item together. The network learns from that posterior, which follows it at every step; this
+    maximises the likelihood of all labels of an item, given the image.
 
     The matrices are the best there are for a posterior. So there is no learning rate to find for them, and raters by
     the thousand cost nothing between two counts.
@@ -101,7 +106,7 @@ class CountedCM(Method):
     learns_annotators = True
 
     trace_weight: float = 0.1
-    warmup: float = 0.15
+    warmup: float = 0.3
 
     def __post_init__(self) -> None:
         if not 0 <= self.trace_weight < 1:
@@ -144,18 +149,25 @@ class CountedCM(Method):
 
     def _count(self, parts: CountedParts, batches: Iterable[Batch], trace_weight: float) -> None:
         matrices = parts.annotators.matrices
+        seen = [(batch, parts.log_truth(batch.images)) for batch in batches]
+        if parts.stage == 0:
+            clear = clearest(torch.cat([log for _, log in seen]), CLEAR).split([len(log) for _, log in seen])
+            matrices.copy_(self._counted(matrices, zip((batch for batch, _ in seen), clear), trace_weight))
+        else:
+            for _ in range(ROUNDS):
+                truth = (label_posterior(log, batch.labels, matrices[batch.raters])[0] for batch, log in seen)
+                matrices.copy_(self._counted(matrices, zip((batch for batch, _ in seen), truth), trace_weight))
+        parts.stage.add_(1)
+
+    def _counted(self, matrices: Tensor, items: Iterable[tuple[Batch, Tensor]], trace_weight: float) -> Tensor:
+        """Matrices from batches, and what is taken for true of their items: (batch, classes)."""
         counts = np.zeros(matrices.shape)
-        for batch in batches:
-            log_truth = parts.log_truth(batch.images)
-            if parts.stage > 0:
-                add_counts(counts, batch, label_posterior(log_truth, batch.labels, matrices[batch.raters])[0])
-            else:
-                add_counts_by_others(counts, batch, likeliest(log_truth))
+        for batch, truth in items:
+            add_counts(counts, batch, truth)
         before = FAITHFUL * np.eye(matrices.shape[1]) + UNSEEN
         pooled = confusion_from_counts(counts.sum(axis=0, keepdims=True), before)
         shares = confusion_from_counts(counts, before + POOLED * pooled)
-        matrices.copy_(torch.from_numpy(with_least_trace(shares, trace_weight)))
-        parts.stage.add_(1)
+        return torch.from_numpy(with_least_trace(shares, trace_weight))
 
     def loss(self, parts: Parts, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
         assert isinstance(parts, CountedParts)
@@ -168,6 +180,32 @@ class CountedCM(Method):
         target, evidence = label_posterior(log_truth, batch.labels, parts.annotators.matrices[batch.raters])
         given = (batch.labels >= 0).sum().clamp_min(1)
         return cross_entropy(log_truth, target, batch.labels), -evidence.sum() / given
+
+
+def clearest(log_truth: Tensor, share: float) -> Tensor:
+    """Which items are most clearly of each class: (items, classes), 1 for a share of those expected, 0 for the others.
+
+    A network that takes labels at their word finds an item the more of a class, the more often such items are called
+    that. Where the raters' mean matrix is diagonally dominant, no items are called that more often than those of the
+    class itself: the items at the top are the class's own, even if they are called something else more often still.
+
+    Parameters
+    ----------
+    log_truth : (items, classes)
+
+    Examples
+    --------
+    >>> clearest(torch.tensor([[0.9, 0.1], [0.6, 0.4], [0.6, 0.4], [0.7, 0.3]]).log(), share=0.5)
+    tensor([[1., 0.],
+            [0., 1.],
+            [0., 0.],
+            [1., 0.]])
+    """
+    wanted = (share * log_truth.exp().sum(dim=0)).ceil().long()
+    chosen = torch.zeros_like(log_truth)
+    for number, order in enumerate(log_truth.T.argsort(dim=1, descending=True, stable=True)):
+        chosen[order[: wanted[number]], number] = 1.0
+    return chosen
 
 
 def with_least_trace(shares: np.ndarray, weight: float) -> np.ndarray:

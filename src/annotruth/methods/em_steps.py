@@ -53,32 +53,6 @@ def add_counts(counts: np.ndarray, batch: Batch, truth: Tensor) -> None:
     counts[raters] += expected_counts(_answers(batch.labels, rows.shape[1]), rows, batch.labels.shape[1])
 
 
-def add_counts_by_others(counts: np.ndarray, batch: Batch, vote: Tensor) -> None:
-    """Count each label against the other labels of its item and one more vote (batch, classes, *spatial).
-
-    Nobody is judged by their own label, and whoever labels alone by the vote. ``counts`` as in :func:`add_counts`.
-
-    Examples
-    --------
-    >>> counts = np.zeros((3, 2, 2))
-    >>> batch = Batch(torch.empty(1, 5), torch.tensor([[0, 1, -1]]))
-    >>> add_counts_by_others(counts, batch, torch.tensor([[0.0, 1.0]]))
-    >>> counts[0], counts[1]  # one said 0, where another and the vote say 1; one said 1, where they differ
-    (array([[0., 0.],
-           [1., 0.]]), array([[0. , 0.5],
-           [0. , 0.5]]))
-    """
-    labels = one_pixel_axis(batch.labels, 2)
-    given = is_given(labels, vote.shape[1])
-    votes = label_shares(labels, vote.shape[1]) * given.sum(dim=1, keepdim=True) + one_pixel_axis(vote, 2)
-    item, rater, pixel = given.nonzero(as_tuple=True)
-    said = labels[item, rater, pixel].long()
-    others = votes[item, :, pixel].scatter_add_(1, said[:, None], -torch.ones_like(said[:, None], dtype=votes.dtype))
-    who = rater if batch.raters is None else batch.raters[rater]
-    shares = (others / others.sum(dim=1, keepdim=True)).double().cpu().numpy()
-    np.add.at(counts.swapaxes(1, 2), (who.cpu().numpy(), said.cpu().numpy()), shares)
-
-
 def label_shares(labels: Tensor, classes: int) -> Tensor:
     """The share of each class among the labels: (batch, classes, *spatial); even where there is none.
 

@@ -29,7 +29,7 @@ from annotruth.validation import MISSING_LABEL, finite_image
 
 BATCH_ITEMS = 50
 """Items in a batch, unless batch_size says otherwise: as in Tanno et al. 2019."""
-EPOCHS, STEPS = 30, 1000
+EPOCHS, STEPS = 30, 600
 """Epochs, unless max_epochs says otherwise, and the steps that they make at least: few items need more epochs."""
 RATES = {"cnn": 0.003, "resnet": 0.003, "mlp": 0.002, "linear": 0.02, "own": 0.001}
 """Peaks of the learning rate, unless learning_rate says otherwise."""
@@ -44,7 +44,7 @@ class Classifier(ClassifierMixin, Estimator):
     network : "cnn" or "resnet" for images, "mlp" or "linear" for features, or your own ``nn.Module`` from images
         (batch, channels, *spatial) or features (batch, features) to class scores (batch, classes); None = "cnn" or
         "mlp"
-    max_epochs : passes over the training items at most; None = 30, or as many as make 1,000 steps
+    max_epochs : passes over the training items at most; None = 30, or as many as make 600 steps
     batch_size : items per step; None = 50
     learning_rate : its peak; it rises at first and then falls to nothing. None = what suits the network: 0.003 for
         images, 0.002 for "mlp", 0.02 for "linear", 0.001 for your own
