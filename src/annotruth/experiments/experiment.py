@@ -25,12 +25,14 @@ class Task:
     held_out : other items, with images and truth
     confusion : (items, raters, classes, classes) the raters' true confusion there, or None where it is unknown
     about : which data these are, in words
+    known : true masks of some items to learn from beside the raters' labels, or None
     """
 
     train: Annotations
     held_out: Annotations
     confusion: np.ndarray | None = None
     about: str = ""
+    known: Any = None
 
 
 @dataclass(frozen=True)
@@ -69,13 +71,15 @@ class Metric:
 class Row:
     """A line of the table: a method with options, under a name of its own.
 
-    ``lines`` are the curves it is a point of, where the experiment draws curves; by default one of its own.
+    ``lines`` are the curves it is a point of, where the experiment draws curves; by default one of its own. ``data`` are
+    arguments of the task that hold for this row alone, where methods learn from different labels of the same items.
     """
 
     method: str
     options: Mapping[str, Any] = field(default_factory=dict)
     name: str = ""
     lines: tuple[str, ...] = ()
+    data: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def label(self) -> str:

@@ -123,7 +123,7 @@ def _cells(experiment: Experiment, scale: Scale, seeds: Sequence[int], data: Pat
     return [
         Cell(
             setting, row, seed, experiment.task,
-            tuple({"seed": seed, "folder": data, **scale.sizes, **arguments}.items()),
+            tuple({"seed": seed, "folder": data, **scale.sizes, **arguments, **row.data}.items()),
             experiment.learner, scale.training, experiment.metrics,
         )
         for setting, arguments in experiment.settings.items() for seed in seeds for row in experiment.rows
@@ -176,7 +176,7 @@ def _train_and_score(cell: Cell) -> dict[str, Any]:
         started = time.perf_counter()
         model = cell.learner(
             method=cell.row.method, seed=cell.seed, progress=False, **cell.training, **cell.row.options
-        ).fit(task.train)
+        ).fit(task.train, **({} if task.known is None else {"truth": task.known}))
         trained = Trained(model, task, cell.seed, time.perf_counter() - started, grown())
     scores = {metric.name: metric.score(trained) for metric in cell.metrics}
     return {
@@ -231,7 +231,7 @@ def _summary(
     summary: dict[str, Any] = {
         "setting": setting,
         "method": row.label,
-        "options": dict(row.options),
+        "options": {**row.options, **row.data},
         "lines": list(row.lines or (row.label,)),
         "settings": {"method": row.method, **asked["options"], **asked["data"], **dict(scale.training)},
         "seeds": [cell.seed for cell, _ in mine],

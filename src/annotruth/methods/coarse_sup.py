@@ -10,7 +10,7 @@ from annotruth.annotations import Annotations
 from annotruth.methods.base import Batch, Method, Parts, Shape, as_tensor, register
 from annotruth.methods.consensus import Consensus
 from annotruth.methods.strokes import check_strokes, whole_masks
-from annotruth.nn import IdentityConfusion, noisy_label_loss
+from annotruth.nn import GlobalConfusion, IdentityConfusion, noisy_label_loss
 
 AT_THEIR_WORD = 0.3
 """Share of the training in which coarse masks are taken at their word, so that there is something to count."""
@@ -60,7 +60,8 @@ class CoarseSup(Method):
         if parts.training:
             parts.coarse.balance(log_truth)
             parts.coarse.count(log_truth, batch.labels)
+        _, likelihood = noisy_label_loss(log_truth, GlobalConfusion(parts.coarse.matrices()), batch.labels)
         if self.settled(parts, progress):
-            loss = parts.coarse.loss(log_truth, batch.labels)
-            return loss, loss.detach()
-        return noisy_label_loss(log_truth, IdentityConfusion(batch.labels.shape[1], log_truth.shape[1]), batch.labels)
+            return parts.coarse.loss(log_truth, batch.labels), likelihood
+        word = IdentityConfusion(batch.labels.shape[1], log_truth.shape[1])
+        return noisy_label_loss(log_truth, word, batch.labels)[0], likelihood
