@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from annotruth.experiments.digits import FULL, NOTE, QUICK, QUICK_SWEEP, SETTINGS, SWEEP, digits_task
@@ -26,6 +26,7 @@ GED_NOTE = (
     "1.46, pixel-cm 1.24) most likely adds what must be subtracted, and is left out."
 )
 WEIGHTS = (0.001, 0.01, 0.1, 0.4, 0.7, 0.9)
+FEW_WEIGHTS = (0.01, 0.1, 0.4)
 STRENGTHS = (0.5, 0.75, 1.0, 1.25)
 
 PAPER = {
@@ -100,15 +101,17 @@ def sweep(
     name: str,
     title: str,
     quick: Scale,
-    traces: Sequence[str] = ("posterior", "plain"),
-    weights: Sequence[float] = WEIGHTS,
+    weights: Mapping[str, Sequence[float]],
 ) -> Experiment:
-    """Figure 3 on the data of an experiment: the weight of the trace by hand, beside the untouched default."""
-    lines = {trace: f"{trace} trace" for trace in traces}
+    """Figure 3 on the data of an experiment: the weight of the trace by hand, beside the untouched default.
+
+    ``weights`` are those tried of each kind of trace.
+    """
+    lines = {trace: f"{trace} trace" for trace in weights}
     by_hand = [
         Row("pixel-cm", {"trace_weight": weight, "trace": trace}, name=f"{line}, λ {weight:g}", lines=(line,))
         for trace, line in lines.items()
-        for weight in weights
+        for weight in weights[trace]
     ]
     without = Row("pixel-cm", {"trace_weight": 0.0}, name="λ 0", lines=tuple(lines.values()))
     return replace(
@@ -130,6 +133,7 @@ LAMBDA = sweep(
     "zhang2020-mnist-lambda",
     "Zhang et al. 2020, figure 3: the weight λ of the trace",
     QUICK_SWEEP,
+    {"posterior": WEIGHTS, "plain": FEW_WEIGHTS},
 )
 
 NOISE = Experiment(

@@ -10,11 +10,9 @@ from annotruth.experiments.digits import SETTINGS
 from annotruth.experiments.experiment import Experiment, Row, Scale, Task
 from annotruth.experiments.findings import above_others, close_to, lower_than
 from annotruth.experiments.scores import CM_RMSE, DICE, DICE_OF_PRESENT, GED, MEGABYTES
-from annotruth.experiments.zhang2020 import BOUNDS, COMPARISONS, WITHOUT_TRACE, sweep
+from annotruth.experiments.zhang2020 import BOUNDS, COMPARISONS, FEW_WEIGHTS, WITHOUT_TRACE, sweep
 
 DENSE = {"dense": SETTINGS["dense"]}
-FEW = (0.01, 0.1, 0.4)
-"""Weights of the trace in the sweeps on medical pictures: the middle of the paper's."""
 QUICK_SWEEP = Scale({"train": 60, "test": 30}, {"max_epochs": 3})
 
 LIDC_PAPER = {
@@ -146,14 +144,12 @@ LIDC_LAMBDA = sweep(
     "zhang2020-lidc-lambda",
     "The weight λ of the trace on lung nodules",
     QUICK_SWEEP,
-    ("posterior",),
-    FEW,
+    {"posterior": FEW_WEIGHTS},
 )
 MULTICLASS_LAMBDA = sweep(
     MULTICLASS,
     "zhang2020-multiclass-lambda",
     "The weight λ of the trace on hippocampi in two parts",
     QUICK_SWEEP,
-    ("posterior",),
-    FEW,
+    {"posterior": FEW_WEIGHTS},
 )
