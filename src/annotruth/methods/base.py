@@ -194,6 +194,22 @@ class Method:
                 raise InputError(f"The method {self.name} knows nothing of {name}=; leave it out, or train mrprism.")
         return {}
 
+    def rater_confidences(self, parts: Parts, images: Tensor, raters: int, **how: Any) -> Tensor:
+        """How probable each rater is to be right, Σ_k p_k·A[k, k], at every pixel: (batch, raters, *spatial)."""
+        log_truth = parts.log_truth(images, **how)
+        nothing = torch.full((len(images), raters, *images.shape[2:]), MISSING_PIXEL, dtype=torch.uint8)
+        return self.confusion(parts, images).likelihood(log_truth, nothing.to(images.device), log_truth.exp())[1]
+
+    def fused(self, parts: Parts, images: Tensor, labels: Tensor, **how: Any) -> Tensor:
+        """Probabilities (batch, classes, *spatial) of the truth, given images and labels (batch, raters, *spatial)."""
+        log_truth, confusion = parts.log_truth(images, **how), self.confusion(parts, images)
+        scores = []
+        for number in range(log_truth.shape[1]):  # how likely are the labels, if this is the truth?
+            sure = torch.full_like(log_truth, -torch.inf)
+            sure[:, number] = 0
+            scores.append(confusion.likelihood(sure, labels)[0].sum(dim=1))
+        return (log_truth + torch.stack(scores, dim=1)).softmax(dim=1)
+
     def drawings(self, parts: Parts, images: Tensor, n: int, generator: torch.Generator, shape: Shape) -> Tensor:
         """What n people might draw: probabilities (n, batch, classes, *spatial), whose likeliest labels are a drawing.
 

@@ -25,6 +25,7 @@ from annotruth.training.doubts import warn_doubts, warn_small
 from annotruth.training.estimator import Estimator
 from annotruth.training.expected import ExpectedAnnotator
 from annotruth.training.known import with_known
+from annotruth.training.weighing import Weighing
 from annotruth.validation import finite_image
 
 BATCH_PIXELS = 2**20
@@ -33,7 +34,7 @@ BATCH_ITEMS, FEWEST_STEPS = 16, 16
 """It holds at most so many items, and so few that an epoch has this many steps: small data sets need steps, too."""
 
 
-class Segmenter(Estimator):
+class Segmenter(Weighing, Estimator):
     """Learns the true segmentation, and every rater's way of erring, from the raters' masks.
 
     Parameters
