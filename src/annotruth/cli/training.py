@@ -24,8 +24,6 @@ from annotruth.errors import InputError
 if TYPE_CHECKING:
     from annotruth.training.runs import Run
 
-ONE_PROCESS = {"devices": 1, "nodes": 1, "strategy": "auto"}
-
 
 def train(
     cases: Annotated[Path, typer.Argument(help="A case folder with images/ and raters/, or a label table.")],
@@ -71,8 +69,7 @@ def train(
 ) -> None:
     """Learn a model, and every rater's way of erring, from a folder of disagreeing masks or a table of answers."""
     is_table = cases.is_file()
-    processes = {"devices": devices, "nodes": nodes, "strategy": strategy}
-    where = {"accelerator": accelerator, **({} if is_table else processes)}
+    where = {"accelerator": accelerator, "devices": devices, "nodes": nodes, "strategy": strategy}
     inputs = {"images": images, "features": features, "truth": truth}
     settings = {
         "method": method, "max_epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate,
@@ -82,7 +79,7 @@ def train(
     of_folders = {"patch_size": whole_numbers(patch_size, "--patch-size"), "augment": augment or None}
     of_tables = {**inputs, "duplicates": None if duplicates == "error" else duplicates, "network": network}
     if is_table:
-        _refuse_given({**of_folders, **{k: v for k, v in processes.items() if v != ONE_PROCESS[k]}}, "a case folder")
+        _refuse_given(of_folders, "a case folder")
         if not resume and images is None and features is None:
             raise InputError(
                 f"{cases}: a label table needs its pictures, --images FOLDER, or features, --features FILE, to learn "

@@ -52,6 +52,9 @@ class Classifier(ClassifierMixin, Estimator):
     validation : share of the items held out for that; 0 = none, train to the last epoch
     seed : the same seed gives the same model, bit for bit, on a CPU
     accelerator : "auto", "cpu", "gpu" …, as Lightning names them
+    devices : how many of them train together, a process each, on each of the ``nodes`` (machines); the items of a
+        batch are shared out between them
+    strategy : how they work together: "ddp", which "auto" is, too
     progress : whether to show a progress bar
     **options : the method's own options, such as ``trace_weight=0.01`` of global-cm
 
@@ -92,6 +95,9 @@ class Classifier(ClassifierMixin, Estimator):
         validation: float = 0.1,
         seed: int = 0,
         accelerator: str = "auto",
+        devices: int = 1,
+        nodes: int = 1,
+        strategy: str = "auto",
         progress: bool = True,
         **options: Any,
     ) -> None:
@@ -104,6 +110,9 @@ class Classifier(ClassifierMixin, Estimator):
         self.validation = validation
         self.seed = seed
         self.accelerator = accelerator
+        self.devices = devices
+        self.nodes = nodes
+        self.strategy = strategy
         self.progress = progress
         self.options = options
 

@@ -56,9 +56,9 @@ class Estimator(BaseEstimator):
     validation: float
     seed: int
     accelerator: str
-    devices: int = 1
-    nodes: int = 1
-    strategy: str = "auto"
+    devices: int
+    nodes: int
+    strategy: str
     progress: bool
     options: dict[str, Any]
 

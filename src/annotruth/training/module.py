@@ -15,7 +15,7 @@ from torch import Tensor
 from annotruth.errors import AnnotruthError
 from annotruth.methods import Batch, Method, Parts
 from annotruth.training.data import Items, loader
-from annotruth.training.optimiser import RowAdamW
+from annotruth.training.optimiser import RowAdamW, touched_rows
 from annotruth.validation import MISSING_LABEL, MISSING_PIXEL
 
 NOT_YET = 1e6
@@ -53,7 +53,7 @@ class Training(L.LightningModule):
         self.parts.train()
 
     def training_step(self, batch: Batch, batch_index: int) -> Tensor:
-        self._positions = batch.positions
+        self._positions, self._names_raters = batch.positions, batch.raters is not None
         loss, likelihood = self.method.loss(self.parts, batch, self.progress)
         given = _given(batch.labels)
         weight = self._weight(given, loss)
@@ -71,6 +71,8 @@ class Training(L.LightningModule):
         return float(self.trainer.world_size * ours[0] / everybody[0])
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
+        if self.trainer.world_size > 1 and self._names_raters:
+            self._forget_other_raters()
         # A finite loss can have gradients that are not; caught here, they never reach the weights or a checkpoint.
         weights = [weight for group in optimizer.param_groups for weight in group["params"]]
         gradients = [weight.grad for weight in weights if weight.grad is not None]
@@ -80,6 +82,13 @@ class Training(L.LightningModule):
             raise self._failure("gradient", norm)
         for group in optimizer.param_groups[1:]:  # of the annotator model; the schedule sets the rate anew every step
             group["lr"] *= self.method.annotator_pace(self.parts, self.progress)
+
+    def _forget_other_raters(self) -> None:
+        """Leave raters of whom no process saw a label as they are, as one process would."""
+        raters = len(self.names["list of raters"])
+        for table in self.parts.annotators.parameters():
+            if table.grad is not None and len(table) == raters:
+                table.grad = touched_rows(table.grad)
 
     def validation_step(self, batch: Batch, batch_index: int) -> None:
         _, likelihood = self.method.loss(self.parts, batch, self.progress)

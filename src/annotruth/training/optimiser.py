@@ -9,6 +9,22 @@ import torch
 from torch import Tensor
 
 
+def touched_rows(gradient: Tensor) -> Tensor:
+    """A gradient as a sparse one of the rows that are not all zero.
+
+    Processes exchange gradients in full; this finds again whose rows a step is about.
+
+    Examples
+    --------
+    >>> touched_rows(torch.tensor([[0.0, 0.0], [0.0, 2.0]])).indices()
+    tensor([[1]])
+    """
+    rows = gradient.flatten(1).any(dim=1).nonzero()[:, 0]
+    return torch.sparse_coo_tensor(
+        rows[None], gradient[rows], gradient.shape, is_coalesced=True, check_invariants=False
+    )  # fmt: skip
+
+
 class RowAdamW(torch.optim.AdamW):
     """AdamW whose sparse gradients move, and cost, their own rows only.
 
