@@ -292,7 +292,7 @@ def trusted(trust: Tensor | None, raters: int, images: Tensor) -> Tensor:
 
 def everywhere(values: Tensor, like: Tensor) -> Tensor:
     """Values (batch, raters) with an axis of length 1 for each spatial axis of another tensor."""
-    return values[(..., *[None] * (like.ndim - 2))]
+    return values.view(*values.shape, *[1] * (like.ndim - 2))
 
 
 def cropped(values: Tensor, images: Tensor) -> Tensor:

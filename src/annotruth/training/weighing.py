@@ -42,9 +42,9 @@ class Weighing:
         recurrence, confidences : as in ``predict_proba``
         """
         method, how = self._weighing(recurrence, confidences)
-        image = self._standardised(image, "The image")[None]
         found = self._by_windows(
-            image, lambda part: method.rater_confidences(self._parts, part, self._shape.raters, **how)
+            self._standardised(image, "The image")[None],
+            lambda part: method.rater_confidences(self._parts, part, self._shape.raters, **how),
         )
         return found[0].numpy()
 

@@ -1,0 +1,135 @@
+"""Wu et al., Multi-rater Prism: tables 1, 3 and 4 and figure 4 on other data."""
+
+from __future__ import annotations
+
+from annotruth.experiments import lidc, prism_tasks
+from annotruth.experiments.experiment import Experiment, Row
+from annotruth.experiments.findings import above_others
+from annotruth.experiments.prism_scores import (
+    AFTER,
+    FUSED,
+    SOFT_DICE,
+    STAPLED,
+    VOTED,
+    against_raters,
+    fuses_better,
+    rises,
+)
+from annotruth.experiments.scores import DICE
+
+COMPARISONS = tuple(
+    Row(method)
+    for method in (
+        "doctor-net",
+        "crowd-layer",
+        "aggnet",
+        "max-mig",
+        "global-cm",
+        "mrnet",
+        "multi-hypothesis",
+        "label-sampling",
+    )
+)
+METRICS = (SOFT_DICE, DICE, *AFTER, FUSED, STAPLED, VOTED)
+NOTES = (
+    "Soft Dice is the mean over the thresholds 0.1, 0.3, 0.5, 0.7 and 0.9, on which prediction and reference are cut.",
+    "mrprism is trained with three recurrences, 0 to 2; recurrence 3 is one more than it was trained with. STAPLE is "
+    "the better of one matrix per rater and one per rater and case.",
+    "The paper's figures are of brain tumours (its tables 1 and 4), another task: compare the order of methods. Diag "
+    "needs a diagnosis of every item, which these data do not have.",
+)
+BRAIN_TUMOUR = {
+    "doctor-net": {"soft_dice": 0.8422},
+    "crowd-layer": {"soft_dice": 0.7734},
+    "aggnet": {"soft_dice": 0.8337},
+    "global-cm": {"soft_dice": 0.7921},
+    "max-mig": {"soft_dice": 0.8641},
+    "mrnet": {"soft_dice": 0.8763},
+    "multi-hypothesis": {"soft_dice": 0.8744},
+    "label-sampling": {"soft_dice": 0.8581},
+    "mrprism": {
+        "soft_dice": 0.8958, "recurrence_0": 0.8781, "recurrence_1": 0.8823, "recurrence_2": 0.8958,
+        "recurrence_3": 0.8944, "fused": 0.9101, "staple": 0.8435, "vote": 0.7960,
+    },
+}  # fmt: skip
+DENSE = "dense"
+
+MNIST = Experiment(
+    name="mrprism-mnist",
+    title="Multi-rater Prism on digits: seven raters, two of them much better",
+    task=prism_tasks.seven_raters_task,
+    settings={DENSE: {}},
+    rows=(*COMPARISONS, Row("mrprism"), Row("clean")),
+    metrics=METRICS,
+    full=prism_tasks.DIGITS,
+    quick=prism_tasks.QUICK_DIGITS,
+    paper={DENSE: BRAIN_TUMOUR},
+    findings=(rises(0.01), above_others("mrprism", metric="soft_dice"), fuses_better(0.01)),
+    notes=(prism_tasks.DIGITS_NOTE, *NOTES),
+)
+
+LIDC = Experiment(
+    name="mrprism-lidc",
+    title="Multi-rater Prism on lung nodules drawn by two to four readers",
+    task=lidc.lidc_task,
+    settings={DENSE: {"keep": "all"}},
+    rows=(*COMPARISONS, Row("mrprism")),
+    metrics=METRICS,
+    full=lidc.FULL,
+    quick=lidc.QUICK,
+    paper={DENSE: BRAIN_TUMOUR},
+    findings=(rises(0.0), above_others("mrprism", metric="soft_dice"), fuses_better(None)),
+    notes=(*lidc.NOTES[:2], *NOTES),
+    stand_in=lidc.STAND_IN,
+)
+
+CFOS = Experiment(
+    name="mrprism-cfos",
+    title="Multi-rater Prism on nuclei drawn by five experts",
+    task=prism_tasks.nuclei_task,
+    settings={DENSE: {}},
+    rows=(*COMPARISONS, Row("mrprism")),
+    metrics=METRICS,
+    full=prism_tasks.NUCLEI,
+    quick=prism_tasks.QUICK_NUCLEI,
+    paper={DENSE: BRAIN_TUMOUR},
+    findings=(rises(0.0), above_others("mrprism", metric="soft_dice"), fuses_better(None)),
+    notes=(*prism_tasks.NUCLEI_NOTES, *NOTES),
+    stand_in=prism_tasks.NUCLEI_STAND_IN,
+)
+
+ABLATION = Experiment(
+    name="mrprism-ablation",
+    title="Multi-rater Prism, table 4 and figure 4: integration, losses, fusion and recurrences",
+    task=prism_tasks.seven_raters_task,
+    settings={DENSE: {}},
+    rows=(
+        Row("mrprism"),
+        Row("mrprism", {"integration": "concat"}, name="concat"),
+        Row("mrprism", {"integration": "convlstm"}, name="ConvLSTM"),
+        Row("mrprism", {"head_loss": "shuffle"}, name="shuffle loss"),
+        Row("mrprism", {"head_loss": "both"}, name="both losses"),
+        Row("mrprism", {"fusion": "weights"}, name="fusion by weights"),
+        Row("mrprism", {"fusion": "literal"}, name="fusion literal"),
+        Row("mrprism", {"recurrences": 1}, name="no recurrence"),
+    ),
+    metrics=(SOFT_DICE, DICE, *AFTER, FUSED, *against_raters(tuple(str(rater.name) for rater in prism_tasks.PEOPLE))),
+    full=prism_tasks.DIGITS,
+    quick=prism_tasks.QUICK_DIGITS,
+    paper={
+        DENSE: {
+            "mrprism": {"soft_dice": 0.8669},
+            "concat": {"soft_dice": 0.8614},
+            "ConvLSTM": {"soft_dice": 0.8673},
+            "shuffle loss": {"soft_dice": 0.8958},
+            "both losses": {"soft_dice": 0.8852},
+        }
+    },
+    findings=(above_others("mrprism", besides=(), metric="soft_dice"),),
+    notes=(
+        prism_tasks.DIGITS_NOTE,
+        *NOTES[:2],
+        "The first row is the default: attention, bayes, and the multi-head loss, where the paper's own default is the "
+        "shuffle loss. Its figures are of brain tumours; those of concat and ConvLSTM are with the shuffle loss.",
+    ),
+)

@@ -1,0 +1,128 @@
+"""Data of MrPrism's experiments: digits by seven people of whom two are much better, and nuclei by five experts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from annotruth.annotations import Annotations
+from annotruth.experiments.digits import noisy_digit_pool
+from annotruth.experiments.experiment import Scale, Task
+from annotruth.experiments.folders import read_arrays
+from annotruth.experiments.stand_in import shapes
+from annotruth.simulate import MaskRater, simulate_masks
+
+PEOPLE = (
+    MaskRater("over", 0.2, name="slightly over"),
+    MaskRater("under", 0.2, name="slightly under"),
+    MaskRater("over", name="over"),
+    MaskRater("under", name="under"),
+    MaskRater("wrong", name="wrong 1"),
+    MaskRater("wrong", name="wrong 2"),
+    MaskRater("blank", 0.8, name="blank"),
+)
+"""The first two err by less than half a pixel, the last draws every fifth digit only."""
+DIGITS = Scale({"train": 500, "test": 200}, {"max_epochs": 16})
+QUICK_DIGITS = Scale({"train": 160, "test": 50}, {"max_epochs": 8})
+DIGITS_NOTE = (
+    "Seven simulated raters, two of them much better than the others, and nobody perfect: their own Dice is about "
+    "0.91, 0.91, 0.65, 0.33, 0.66, 0.66 and 0.21. The truth is known to the scores alone."
+)
+
+EXPERTS = tuple(f"expert_{number}" for number in range(1, 6))
+TILE = 128
+NUCLEI = Scale({"train": 96, "test": 48}, {"max_epochs": 16, "batch_size": 4})
+QUICK_NUCLEI = Scale({"train": 16, "test": 8}, {"max_epochs": 2, "batch_size": 4})
+NUCLEI_SOURCE = (
+    "They are microscope pictures (36, 512, 512), masks of cFOS-positive nuclei by five experts (36, 5, 512, 512) and "
+    "the authors' estimate of the truth (36, 512, 512), from Segebarth et al., eLife 2020."
+)
+NUCLEI_NOTES = (
+    "The reference is the authors' own estimate by STAPLE from the same five experts' masks, not an independent truth.",
+    "Pictures are cut into tiles of 128×128 pixels; those on which any expert drew are used, split by picture.",
+)
+NUCLEI_STAND_IN = "No folder was named: drawn shapes with five simulated experts stand in for the microscope pictures."
+
+
+def seven_raters_task(*, seed: int, train: int = 500, test: int = 200, folder: Path | None = None) -> Task:
+    """Digits by :data:`PEOPLE`; others, and other masks, for each seed.
+
+    Parameters
+    ----------
+    folder : with a file ``mnist.npz``; None = the bundled digits
+    """
+    images, truth = noisy_digit_pool(train, test, seed, folder)
+    seen, held_out = (
+        simulate_masks(part, PEOPLE, seed=drawn) for part, drawn in ((truth[:train], seed), (truth[train:], seed + 1))
+    )
+    classes = ("background", "digit")
+    where = "the 5,000 bundled digits of MNIST" if folder is None else "MNIST's own training and test digits"
+    return Task(
+        train=seen.annotations(images=images[:train], classes=classes),
+        held_out=held_out.annotations(images=images[train:], classes=classes),
+        confusion=held_out.confusion_per_item,
+        about=f"{train:,} digits to learn from, {test:,} held out, of {where}; others, and other masks, for each seed",
+    )
+
+
+def nuclei_task(*, seed: int, train: int = 96, test: int = 48, folder: Path | None = None) -> Task:
+    """Tiles of microscope pictures to learn from, and of other pictures to score on; the seed decides which.
+
+    Parameters
+    ----------
+    train, test : how many tiles at most
+    folder : with a file ``cfos_wue1_512.npz``; None = a stand-in
+    """
+    rng = np.random.default_rng([seed, TILE])
+    images, masks, truth, groups = _drawn(train + test, seed) if folder is None else _tiles(folder)
+    cases = Annotations.from_masks(
+        masks, images=images[:, None], raters=EXPERTS, classes=("background", "nucleus"), truth=truth, groups=groups
+    )
+    parts = cases.split([0.67, 0.33], seed=seed)
+    seen, held_out = (part.take(np.sort(rng.permutation(len(part))[:most])) for part, most in zip(parts, (train, test)))
+    what = "tiles of microscope pictures" if folder is not None else "drawn shapes"
+    return Task(
+        train=seen,
+        held_out=held_out,
+        about=f"at most {train} {what} to learn from and {test} of other pictures held out, others for each seed",
+    )
+
+
+def _tiles(folder: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[str]]:
+    """Images (tiles, side, side), masks (tiles, experts, side, side), truth and the picture of each tile."""
+    arrays = read_arrays(folder, "cfos_wue1_512.npz", ("images", "raters", "est_gt"), NUCLEI_SOURCE)
+    masks = tiled((arrays["raters"] > 0).astype(np.uint8))
+    drawn = np.flatnonzero(masks.any(axis=(1, 2, 3)))
+    per_picture = len(masks) // len(arrays["images"])
+    return (
+        tiled(arrays["images"].astype(np.float32) / 255)[drawn],
+        masks[drawn],
+        tiled((arrays["est_gt"] > 0).astype(np.uint8))[drawn],
+        [f"picture {index // per_picture}" for index in drawn],
+    )
+
+
+def tiled(pictures: np.ndarray, side: int = TILE) -> np.ndarray:
+    """Cut pictures (items, ..., height, width) into tiles (tiles, ..., side, side), those of a picture together.
+
+    Examples
+    --------
+    >>> tiled(np.arange(16).reshape(1, 4, 4), side=2)[1]
+    array([[2, 3],
+           [6, 7]])
+    """
+    rows, columns = pictures.shape[-2] // side, pictures.shape[-1] // side
+    cut = pictures[..., : rows * side, : columns * side].reshape(*pictures.shape[:-2], rows, side, columns, side)
+    return np.moveaxis(cut, (-4, -2), (1, 2)).reshape(-1, *pictures.shape[1:-2], side, side)
+
+
+def _drawn(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[str]]:
+    """Shapes by five simulated experts, one of whom draws too little; four tiles per picture."""
+    images, parts = shapes(n, (32, 32), seed=seed)
+    truth = (parts > 0).astype(np.uint8)
+    experts = [MaskRater("under", 1.5, name="expert_1")] + [
+        MaskRater(kind, 0.3, name=name) for kind, name in zip(("over", "under", "over", "wrong"), EXPERTS[1:])
+    ]
+    masks = np.asarray(simulate_masks(truth, experts, seed=seed).masks)
+    return images[:, 0], masks, truth, [f"picture {index // 4}" for index in range(n)]

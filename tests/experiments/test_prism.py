@@ -1,0 +1,105 @@
+"""MrPrism's experiments: their data, their columns, and what they find."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from annotruth.experiments import mrprism, prism_tasks
+from annotruth.experiments.experiment import Trained
+from annotruth.experiments.prism_scores import (
+    AFTER,
+    FUSED,
+    SOFT_DICE,
+    STAPLED,
+    VOTED,
+    against_raters,
+    fuses_better,
+    rises,
+)
+from annotruth.metrics import dice, soft_dice
+
+
+def test_two_of_the_seven_are_much_better_and_none_is_perfect():
+    task = prism_tasks.seven_raters_task(seed=0, train=60, test=20)
+    own = np.array([dice(task.train.masks[:, r], task.train.truth) for r in range(7)])
+    assert len(task.held_out) == 20
+    assert 0.85 < own[:2].min() <= own[:2].max() < 0.97
+    assert own[2:].max() < 0.75
+
+
+def test_nuclei_are_cut_into_tiles_and_split_by_picture(tmp_path):
+    rng = np.random.default_rng(0)
+    masks = np.zeros((6, 5, 256, 256), dtype=np.uint8)
+    masks[:, 1:, 10:20, 140:150] = 255  # in the second of four tiles
+    images = rng.integers(0, 255, (6, 256, 256), dtype=np.uint8)
+    np.savez(tmp_path / "cfos_wue1_512.npz", images=images, raters=masks, est_gt=masks[:, 1])
+    task = prism_tasks.nuclei_task(seed=0, train=10, test=10, folder=tmp_path)
+    assert len(task.train) + len(task.held_out) == 6  # empty tiles are left out
+    assert not set(task.train.groups) & set(task.held_out.groups)
+    assert task.train.images.shape[1:] == (1, 128, 128)
+    assert set(np.unique(task.train.masks)) == {0, 1}
+    np.testing.assert_array_equal(task.train.truth, task.train.masks[:, 1])
+    picture = int(task.train.groups[0].split()[1])
+    np.testing.assert_allclose(task.train.images[0, 0], images[picture, :128, 128:] / 255, rtol=1e-6)
+
+
+def test_nuclei_have_a_stand_in():
+    task = prism_tasks.nuclei_task(seed=0, train=16, test=8)
+    assert task.train.raters == prism_tasks.EXPERTS
+    assert not set(task.train.groups) & set(task.held_out.groups)
+
+
+@pytest.fixture
+def trained():
+    """A model that knows the truth, and takes it for less sure at each earlier recurrence."""
+    task = prism_tasks.seven_raters_task(seed=0, train=4, test=6)
+    truth = task.held_out.truth.astype(float)
+
+    def predict_proba(images, recurrence=2, **_):
+        foreground = truth * (0.5 + 0.2 * min(recurrence, 2)) + 0.05
+        return np.stack([1 - foreground, foreground], axis=1)
+
+    model = SimpleNamespace(
+        method="mrprism", options={}, predict_proba=predict_proba, fuse=lambda ann: predict_proba(None),
+        predict=lambda images: task.held_out.truth,
+    )  # fmt: skip
+    return Trained(model, task, 0, 1.0, None)
+
+
+def test_columns(trained):
+    truth = trained.task.held_out.truth
+    assert SOFT_DICE.score(trained) == AFTER[2].score(trained) == 1
+    assert AFTER[0].score(trained) == soft_dice(truth * 0.5 + 0.05, truth.astype(float)) == 0.6
+    assert FUSED.score(trained) == 1
+    assert 0.5 < VOTED.score(trained) < 1
+    assert 0.5 < STAPLED.score(trained) < 1
+    with_first = against_raters(trained.task.train.raters)[0]
+    assert with_first.title == "with slightly over"
+    assert with_first.score(trained) == dice(truth, trained.task.held_out.masks[:, 0])
+
+
+def test_columns_that_other_methods_do_not_have(trained):
+    trained.model.method = "label-sampling"
+    assert [column.score(trained) for column in (AFTER[0], FUSED, STAPLED, VOTED)] == [None] * 4
+
+
+def test_findings_say_what_was_reached():
+    def row(**values):
+        return {"setting": "dense", "method": "mrprism", **{k: {"mean": v, "sd": 0.0} for k, v in values.items()}}
+
+    table = {"rows": [row(recurrence_0=0.80, recurrence_2=0.85, fused=0.95, staple=0.90, vote=0.88)]}
+    (rose,) = rises(0.01)(table)
+    assert "changes by 5.00 points (target: at least 1.00 points, reached)" in rose
+    (fused,) = fuses_better(0.06)(table)
+    assert "0.9500, by STAPLE 0.9000, by majority 0.8800" in fused
+    assert "missed" in fused
+    assert "target" not in fuses_better(None)(table)[0]
+
+
+def test_all_comparisons_of_the_paper_are_there():
+    rows = {row.label for row in mrprism.MNIST.rows}
+    assert {"doctor-net", "crowd-layer", "aggnet", "max-mig", "global-cm", "mrnet"} <= rows
+    assert {"multi-hypothesis", "label-sampling", "mrprism", "clean"} <= rows
