@@ -1,6 +1,6 @@
 """Experiments: the demo, and tables that one command makes anew."""
 
-from annotruth.experiments import cifar10, labelme, tanno2019, zhang2020, zhang2020_medical
+from annotruth.experiments import cifar10, coarse, labelme, tanno2019, zhang2020, zhang2020_medical
 from annotruth.experiments.experiment import Experiment
 from annotruth.experiments.runner import run_experiment
 
@@ -25,6 +25,10 @@ EXPERIMENTS: dict[str, Experiment] = {
         cifar10.CIFAR10,
         labelme.LABELME,
         cifar10.CIFAR10N,
+        coarse.MNIST,
+        coarse.RATIO,
+        coarse.ACDC,
+        coarse.VESSELS,
     )
 }
 

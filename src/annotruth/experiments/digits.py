@@ -40,7 +40,7 @@ def digits_task(
     strength : how strongly they err
     folder : with a file ``mnist.npz``; None = the bundled digits
     """
-    images, truth = _digits(train, test, seed, folder)
+    images, truth = noisy_digit_pool(train, test, seed, folder)
     seen = simulate_masks(truth[:train], keep=keep, strength=strength, seed=seed)
     held_out = simulate_masks(truth[train:], strength=strength, seed=seed + 1)
     classes = ("background", "digit")
@@ -74,10 +74,12 @@ def digit_classes_task(
     )
 
 
-def _digits(train: int, test: int, seed: int, folder: Path | None) -> tuple[np.ndarray, np.ndarray]:
+def noisy_digit_pool(
+    train: int, test: int, seed: int, folder: Path | None, ink: int = INK
+) -> tuple[np.ndarray, np.ndarray]:
     """Noisy images (items, 1, 28, 28) and masks of the ink (items, 28, 28), those to learn from first."""
     if folder is None:
-        images, truth, _ = noisy_digits(train + test, seed=seed)
+        images, truth, _ = noisy_digits(train + test, seed=seed, ink=ink)
         return images, truth
     arrays = read_arrays(folder, "mnist.npz", ("x_train", "x_test"), SOURCE)
     choice, grain = np.random.default_rng(seed).spawn(2)
@@ -86,4 +88,4 @@ def _digits(train: int, test: int, seed: int, folder: Path | None) -> tuple[np.n
     ]
     grey = np.concatenate(chosen)
     images = grey.astype(np.float32) / 255 + 0.25 * grain.standard_normal(grey.shape, dtype=np.float32)
-    return np.clip(images, 0, 1)[:, None], (grey > INK).astype(np.uint8)
+    return np.clip(images, 0, 1)[:, None], (grey > ink).astype(np.uint8)

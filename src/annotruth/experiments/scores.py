@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from annotruth.experiments.experiment import Metric, Trained
-from annotruth.metrics import confusion_rmse, dice, dice_per_item, ged
+from annotruth.metrics import confusion_rmse, dice, dice_per_item, ged, mean_iou
+from annotruth.validation import MISSING_PIXEL
 
 SWAPPED_BELOW = 0.3
 """A foreground Dice below this, where even majority vote does far better, means that classes were swapped or lost."""
@@ -27,6 +28,18 @@ def _dice_of_present(trained: Trained) -> float:
     scores = dice_per_item(trained.model.predict(trained.task.held_out.images), truth, _classes(trained))[:, 1:]
     present = np.stack([(truth == c).any(axis=tuple(range(1, truth.ndim))) for c in range(1, _classes(trained))], 1)
     return float(np.mean([score[there].mean() for score, there in zip(scores, present) if there.any()]))
+
+
+def _mean_iou(trained: Trained) -> float:
+    held_out = trained.task.held_out
+    return mean_iou(trained.model.predict(held_out.images), held_out.truth, _classes(trained))
+
+
+def _marked(trained: Trained) -> float:
+    """Share of the pixels to learn from that anybody marked, either way."""
+    train = trained.task.train
+    both = (np.stack([train.item_masks(i), train.item_negatives(i)]) for i in range(len(train)))
+    return float(np.mean([(drawn != MISSING_PIXEL).any(axis=(0, 1)).mean() for drawn in both]))
 
 
 def _swapped(trained: Trained) -> float:
@@ -56,6 +69,8 @@ def _megabytes(trained: Trained) -> float | None:
 
 DICE = Metric("dice", "foreground Dice", _dice)
 DICE_OF_PRESENT = Metric("dice", "Dice of the classes there", _dice_of_present)
+MIOU = Metric("miou", "mIoU", _mean_iou)
+MARKED = Metric("marked", "pixels marked", _marked, better="neither", form=".3f")
 CM_RMSE = Metric("cm_rmse", "CM RMSE", _confusion_rmse, better="lower")
 GED = Metric("ged", "GED", _ged, better="lower")
 SWAPPED = Metric("swapped", "swapped", _swapped, better="lower", counted=True)

@@ -1,0 +1,102 @@
+"""Cardiac MR slices with strokes that somebody drew by hand (ACDC), at half their resolution."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from annotruth.annotations import Annotations
+from annotruth.experiments.experiment import Scale, Task
+from annotruth.experiments.folders import read_arrays
+from annotruth.experiments.stand_in import shapes
+from annotruth.methods import Task as Kind
+from annotruth.nn import unet
+from annotruth.simulate import simulate_drawings
+from annotruth.training import Segmenter
+from annotruth.validation import MISSING_PIXEL
+
+FULL = Scale({"train": 300, "test": 150}, {"max_epochs": 20, "batch_size": 8})
+QUICK = Scale({"train": 60, "test": 30}, {"max_epochs": 4, "batch_size": 8})
+CLASSES = ("background", "right ventricle", "myocardium", "left ventricle")
+NOT_DRAWN = 4
+SOURCE = (
+    "They are slices (slices, 144, 144) of ACDC (Bernard et al. 2018) with true labels, strokes by Valvano et al. 2021 "
+    "(0 = background, 1 to 3 = a structure, 4 = not drawn), and names that begin with the patient, as patient001."
+)
+NOTES = (
+    "The strokes are real, of one person; nearly all of them are right. Background strokes say where no structure is.",
+    "Slices are shown at half their resolution, strokes kept where any of four pixels has one. Test slices are of "
+    "other patients. All methods share a U-Net of five resolutions.",
+)
+STAND_IN = "No folder was named: drawn shapes with simulated strokes stand in for ACDC."
+
+
+@dataclass(frozen=True)
+class Deep:
+    """A segmenter whose network sees more of the image than the small one, which hearts need."""
+
+    task: ClassVar[Kind] = "masks"
+
+    def __call__(self, **arguments: Any) -> Segmenter:
+        return Segmenter(network=unet(1, len(CLASSES), depth=5), **arguments)
+
+
+def acdc_task(*, seed: int, train: int = 300, test: int = 150, folder: Path | None = None) -> Task:
+    """Slices of some patients to learn from, of others to score on; the seed decides who is where.
+
+    Parameters
+    ----------
+    train, test : how many slices at most
+    folder : with a file ``acdc_scribbles_144.npz``; None = a stand-in
+    """
+    rng = np.random.default_rng([seed, 144])
+    images, strokes, truth, patients = _stand_in(train + test, rng) if folder is None else _slices(folder)
+    cases = Annotations.from_masks(
+        strokes[:, None], images=images[:, None], classes=CLASSES, truth=truth, groups=patients
+    )  # fmt: skip
+    parts = cases.split([0.7, 0.3], seed=seed)
+    seen, held_out = (part.take(np.sort(rng.permutation(len(part))[:most])) for part, most in zip(parts, (train, test)))
+    what = "slices of ACDC" if folder is not None else "drawn shapes"
+    return Task(
+        train=seen,
+        held_out=held_out,
+        about=f"{len(seen)} {what} to learn from and {len(held_out)} of other patients held out, others for each seed",
+    )
+
+
+def halved(values: np.ndarray, missing: int | None = None) -> np.ndarray:
+    """Every second pixel of (items, height, width); of labels, the first of four that is not missing.
+
+    Examples
+    --------
+    >>> halved(np.array([[[255, 255, 1, 2], [255, 3, 255, 255]]]), missing=255)
+    array([[[3, 1]]])
+    """
+    corners = [values[:, y::2, x::2] for y in (0, 1) for x in (0, 1)]
+    kept = corners[0]
+    for corner in corners[1:] if missing is not None else ():
+        kept = np.where(kept == missing, corner, kept)
+    return kept
+
+
+def _slices(folder: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[str]]:
+    arrays = read_arrays(folder, "acdc_scribbles_144.npz", ("images", "labels", "scribbles", "name"), SOURCE)
+    images = arrays["images"].astype(np.float32)
+    smooth = np.mean([images[:, y::2, x::2] for y in (0, 1) for x in (0, 1)], axis=0)
+    strokes = np.where(arrays["scribbles"] == NOT_DRAWN, MISSING_PIXEL, arrays["scribbles"]).astype(np.uint8)
+    patients = [str(name)[: len("patient000")] for name in arrays["name"]]
+    return smooth, halved(strokes, MISSING_PIXEL), halved(arrays["labels"]), patients
+
+
+def _stand_in(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[str]]:
+    """Bodies in two parts, one of them with a core, with strokes on a tenth of each class and of the background."""
+    images, truth = shapes(n, (72, 72), seed=int(rng.integers(2**31)))
+    truth[:, 30:36, 30:36] = np.where(truth[:, 30:36, 30:36] > 0, 3, 0)
+    images[:, 0][truth == 3] += 0.4
+    drawn = simulate_drawings(truth + 1, positive=0.1, negative=None, strength=0, seed=int(rng.integers(2**31)))
+    strokes = np.asarray(drawn.masks)[:, 0]
+    strokes = np.where(strokes == MISSING_PIXEL, strokes, strokes - 1).astype(np.uint8)
+    return images[:, 0], strokes, truth, [f"patient {index // 5}" for index in range(n)]
