@@ -1,4 +1,4 @@
-"""A stand-in for a trained model: it blurs the known truth and counts the raters' confusion against it."""
+"""Stand-ins for trained models, of masks and of label tables."""
 
 from __future__ import annotations
 
@@ -98,5 +98,46 @@ def make_study() -> Callable[..., Study]:
             classes=["background", *(f"class {c}" for c in range(1, n_classes))], truth=truth if with_truth else None,
         )  # fmt: skip
         return Study(FakeModel(ann, truth, pixel_wise), ann, truth)
+
+    return make
+
+
+class FakeClassifier:
+    """Takes an item's only feature, or its first pixel, for its class, and is 80 % sure of it."""
+
+    method = "global-cm"
+
+    def __init__(self, ann: Annotations, skill: float = 0.7) -> None:
+        self.classes_, self.raters_ = np.array(ann.classes), ann.raters
+        self.settings_: dict[str, Any] = {"method": self.method}
+        self.history_ = pd.DataFrame({"epoch": [0, 1], "train_loss": [1.0, 0.5], "val_loss": [np.nan, 0.6]})
+        self.warnings_: list[str] = []
+        count = len(ann.classes)
+        confusion = np.full((count, count), (1 - skill) / (count - 1))
+        np.fill_diagonal(confusion, skill)
+        self.annotators_ = {name: FakeAnnotator(confusion, (0.1, 0.9), False, labelled=9) for name in ann.raters}
+
+    def predict_proba(self, ann: Annotations) -> np.ndarray:
+        seen = np.array([int(ann.item_image(i).flat[0]) for i in range(len(ann))])
+        count = len(ann.classes)
+        return np.where(np.arange(count) == seen[:, None], 0.8, 0.2 / (count - 1))
+
+
+@pytest.fixture
+def fake_classifier() -> type[FakeClassifier]:
+    """A stand-in for any label table."""
+    return FakeClassifier
+
+
+@pytest.fixture
+def make_label_study() -> Callable[..., tuple[FakeClassifier, Annotations]]:
+    """Give a function that makes a small label table with its model; the last two items look like other classes."""
+    answers = np.array([[0, 0, 1], [1, 1, 1], [2, -1, -1], [0, 0, 0], [-1, -1, -1]])
+    seen = np.array([0, 1, 2, 2, 1])
+
+    def make(shape: tuple[int, ...] = (1, 6, 7), **given: Any) -> tuple[FakeClassifier, Annotations]:
+        images = np.zeros((5, *shape), dtype=np.float32) + seen.reshape(-1, *[1] * len(shape))
+        ann = Annotations.from_answers(answers, images, **{"classes": ["Hund & Katze", "ähnlich", "<b>"], **given})
+        return FakeClassifier(ann), ann
 
     return make

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import annotruth as at
@@ -17,53 +16,11 @@ from annotruth.report import report, suspects
 from annotruth.report.labels import gather_labels
 from annotruth.report.words import describe_answers
 
-
-@dataclass
-class FakeAnnotator:
-    confusion: np.ndarray
-    labelled: int = 9
-    interval: tuple[float, float] | None = (0.1, 0.9)
-    confusion_interval: np.ndarray | None = None
-
-    @property
-    def skill(self) -> float:
-        return float(np.diag(self.confusion).mean())
+Make = Callable[..., Any]
 
 
-class FakeModel:
-    """Takes an item's only feature, or its first pixel, for its class, and is 80 % sure of it."""
-
-    method = "global-cm"
-
-    def __init__(self, ann: at.Annotations, skill: float = 0.7) -> None:
-        self.classes_, self.raters_ = np.array(ann.classes), ann.raters
-        self.settings_: dict[str, Any] = {"method": self.method}
-        self.history_ = pd.DataFrame({"epoch": [0, 1], "train_loss": [1.0, 0.5], "val_loss": [np.nan, 0.6]})
-        self.warnings_: list[str] = []
-        count = len(ann.classes)
-        confusion = np.full((count, count), (1 - skill) / (count - 1))
-        np.fill_diagonal(confusion, skill)
-        self.annotators_ = {name: FakeAnnotator(confusion) for name in ann.raters}
-
-    def predict_proba(self, ann: at.Annotations) -> np.ndarray:
-        seen = np.array([int(ann.item_image(i).flat[0]) for i in range(len(ann))])
-        count = len(ann.classes)
-        return np.where(np.arange(count) == seen[:, None], 0.8, 0.2 / (count - 1))
-
-
-ANSWERS = np.array([[0, 0, 1], [1, 1, 1], [2, -1, -1], [0, 0, 0], [-1, -1, -1]])
-SEEN = np.array([0, 1, 2, 2, 1])
-CLASSES = ["Hund & Katze", "ähnlich", "<b>"]
-
-
-def study(shape: tuple[int, ...] = (1, 6, 7), truth: np.ndarray | None = None) -> tuple[FakeModel, at.Annotations]:
-    images = np.zeros((5, *shape), dtype=np.float32) + SEEN.reshape(-1, *[1] * len(shape))
-    ann = at.Annotations.from_answers(ANSWERS, images, classes=CLASSES, truth=truth)
-    return FakeModel(ann), ann
-
-
-def test_posterior_by_hand() -> None:
-    model, ann = study()
+def test_posterior_by_hand(make_label_study: Make) -> None:
+    model, ann = make_label_study()
     evidence = gather_labels(model, ann)
     # Item 3 looks like class 2 (0.8), and three raters who are right on 70 % call it class 0.
     weights = np.array([0.1 * 0.7**3, 0.1 * 0.15**3, 0.8 * 0.15**3])
@@ -75,13 +32,13 @@ def test_posterior_by_hand() -> None:
     np.testing.assert_array_equal(evidence.answered, [4, 3, 3])
 
 
-def test_of_tied_answers_the_likeliest_counts() -> None:
+def test_of_tied_answers_the_likeliest_counts(fake_classifier: Make) -> None:
     ann = at.Annotations.from_answers(np.array([[0, 1], [1, 0]]), np.array([[1.0], [0.0]]), classes=["a", "b"])
-    np.testing.assert_array_equal(gather_labels(FakeModel(ann), ann).vote, [1, 0])
+    np.testing.assert_array_equal(gather_labels(fake_classifier(ann), ann).vote, [1, 0])
 
 
-def test_suspects_worst_first_and_only_answered_items() -> None:
-    model, ann = study()
+def test_suspects_worst_first_and_only_answered_items(make_label_study: Make) -> None:
+    model, ann = make_label_study()
     listed = suspects(model, ann)
     assert set(listed["item"]) == {"item_0", "item_1", "item_2", "item_3"}
     assert listed["item"].iloc[-1] == "item_1"  # all agree, and it looks the same
@@ -89,25 +46,25 @@ def test_suspects_worst_first_and_only_answered_items() -> None:
     assert listed["wrong"].is_monotonic_decreasing
 
 
-def test_raters_that_the_model_does_not_know_say_nothing() -> None:
-    model, ann = study()
+def test_raters_that_the_model_does_not_know_say_nothing(make_label_study: Make) -> None:
+    model, ann = make_label_study()
     model.annotators_.clear()
     np.testing.assert_allclose(gather_labels(model, ann).posterior, model.predict_proba(ann))
 
 
 @pytest.mark.parametrize("shape", [(1, 6, 7), (3, 6, 7), (1, 6, 7, 3), (4,)])
-def test_pictures_volumes_and_features(tmp_path: Path, shape: tuple[int, ...]) -> None:
-    model, ann = study(shape)
+def test_pictures_volumes_and_features(make_label_study: Make, tmp_path: Path, shape: tuple[int, ...]) -> None:
+    model, ann = make_label_study(shape)
     page = report(model, ann, tmp_path / "r.html").read_text(encoding="utf-8")
     assert page.count('class="thumb"') == (0 if len(shape) == 1 else 4)
     assert "Items most likely mislabelled" in page
-    assert all(name in unescape(page) for name in CLASSES)
+    assert all(name in unescape(page) for name in ann.classes)
     assert "<b></b>" not in page  # names are escaped
     assert "Accuracy" not in page
 
 
-def test_known_truth_warnings_and_how_many_items(tmp_path: Path) -> None:
-    model, ann = study(truth=np.array([0, 1, 0, -1, 1]))
+def test_known_truth_warnings_and_how_many_items(make_label_study: Make, tmp_path: Path) -> None:
+    model, ann = make_label_study(truth=np.array([0, 1, 0, -1, 1]))
     model.warnings_ = ["Nobody ever answered fox."]
     page = report(model, ann, tmp_path / "r.html", max_cases=2).read_text(encoding="utf-8")
     assert "right on 75\u202f% of the items whose truth is known" in page
@@ -116,25 +73,26 @@ def test_known_truth_warnings_and_how_many_items(tmp_path: Path) -> None:
     assert "No items were asked for" in report(model, ann, tmp_path / "r.html", max_cases=0).read_text()
 
 
-def test_many_raters_and_many_classes(tmp_path: Path) -> None:
+def test_many_raters_and_many_classes(fake_classifier: Make, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     answers = np.full((50, 500), -1)
     for rater in range(500):
         answers[rng.choice(50, 1 + rater % 7, replace=False), rater] = rng.integers(0, 40, 1 + rater % 7)
     ann = at.Annotations.from_answers(answers, rng.integers(0, 40, (50, 1)).astype(np.float32), classes=40)
-    page = report(FakeModel(ann), ann, tmp_path / "r.html").read_text(encoding="utf-8")
+    page = report(fake_classifier(ann), ann, tmp_path / "r.html").read_text(encoding="utf-8")
     assert "400 of 500 raters are listed: those who labelled most" in page
     assert "60 of 500 raters are shown: those who labelled most" in page
     assert page.count('class="matrix"') == 60
     assert "and 10 more" in page
 
 
-def test_bad_input_is_refused(tmp_path: Path) -> None:
-    model, _ = study()
+def test_bad_input_is_refused(make_label_study: Make, tmp_path: Path) -> None:
+    model, ann = make_label_study()
+    answers = ann.answer_matrix()
     with pytest.raises(InputError, match="pictures or features"):
-        report(model, at.Annotations.from_answers(ANSWERS, classes=CLASSES), tmp_path / "r.html")
+        report(model, at.Annotations.from_answers(answers, classes=ann.classes), tmp_path / "r.html")
     with pytest.raises(InputError, match="The model knows the classes"):
-        suspects(model, at.Annotations.from_answers(ANSWERS, np.zeros((5, 1)), classes=["x", "y", "z"]))
+        suspects(model, at.Annotations.from_answers(answers, np.zeros((5, 1)), classes=["x", "y", "z"]))
     assert not (tmp_path / "r.html").exists()
 
 
