@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotruth import Annotations
-from annotruth.annotations import Lazy
 from annotruth.errors import InputError
+from annotruth.lazy import Lazy
 
 RNG = np.random.default_rng(0)
 MASKS = RNG.integers(0, 3, (6, 2, 4, 5)).astype(np.uint8)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,6 +60,23 @@ def sort_answers(item: np.ndarray, rater: np.ndarray, label: np.ndarray) -> Answ
         np.ascontiguousarray(rater[order], dtype=np.int32),
         np.ascontiguousarray(label[order], dtype=np.int16),
     )
+
+
+def truth_numbers(truth: Mapping[str, Any], items: Sequence[str], classes: Sequence[str]) -> np.ndarray:
+    """Class numbers (items,) of true labels by item name, -1 = unknown.
+
+    Examples
+    --------
+    >>> truth_numbers({"b": "dog"}, ["a", "b"], ["cat", "dog"])
+    array([-1,  1], dtype=int16)
+    """
+    position = {name: index for index, name in enumerate(classes)}
+    given = {str(item): class_name(label) for item, label in truth.items() if not pd.isna(label)}
+    values = [given.get(item) for item in items]
+    strangers = {value for value in values if value is not None and value not in position}
+    if strangers:
+        raise InputError(f"The truth names classes nobody answered: {shorten(sorted(strangers))}; give classes=.")
+    return np.array([MISSING_LABEL if value is None else position[value] for value in values], dtype=np.int16)
 
 
 def answers_from_matrix(matrix: np.ndarray, n_classes: int | None) -> tuple[Answers, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -56,6 +57,22 @@ def mask_labels(array: np.ndarray, n_classes: int | None, where: str) -> np.ndar
     return array.astype(np.uint8, copy=False)
 
 
+def strange_labels(array: np.ndarray, n_classes: int) -> bool:
+    """Whether any label of uint8 masks lies outside the classes: the cheap test before the one that finds the culprit.
+
+    Examples
+    --------
+    >>> strange_labels(np.array([0, 1, 255], dtype=np.uint8), n_classes=2)
+    False
+    """
+    if n_classes > 128:
+        return bool(((array >= n_classes) & (array != MISSING_PIXEL)).any())
+    if array.size < 65536:
+        return bool(np.bincount(array.reshape(-1), minlength=256)[n_classes:MISSING_PIXEL].any())
+    seen = np.unique(array)
+    return bool(((seen >= n_classes) & (seen != MISSING_PIXEL)).any())
+
+
 def finite_image(array: np.ndarray, where: str) -> np.ndarray:
     """Give an image, or a feature vector, as float32, refusing NaN and infinities."""
     array = np.asarray(array, dtype=np.float32)
@@ -86,7 +103,7 @@ def unique_names(names: Sequence[str], what: str) -> tuple[str, ...]:
     """Give names as a tuple of distinct strings."""
     names = tuple(map(str, names))
     if len(set(names)) != len(names):
-        twice = sorted({name for name in names if names.count(name) > 1}) if len(names) < 10_000 else ["…"]
+        twice = sorted(name for name, count in Counter(names).items() if count > 1)
         raise InputError(f"Each {what} needs a name of its own; named twice: {shorten(twice)}.")
     return names
 

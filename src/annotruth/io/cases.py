@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from annotruth.annotations import Annotations, Lazy
+from annotruth.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.io.dataset import FILE_NAME, Dataset
 from annotruth.io.drawn import Drawn, case_mask
@@ -28,6 +28,7 @@ from annotruth.io.survey import (
     survey,
     survey_files,
 )
+from annotruth.lazy import Lazy
 from annotruth.validation import MISSING_PIXEL
 
 
