@@ -1,6 +1,6 @@
 """Experiments: the demo, and tables that one command makes anew."""
 
-from annotruth.experiments import cifar10, coarse, labelme, tanno2019, zhang2020, zhang2020_medical
+from annotruth.experiments import cifar10, coarse, labelme, mrprism, tanno2019, zhang2020, zhang2020_medical
 from annotruth.experiments.experiment import Experiment
 from annotruth.experiments.runner import run_experiment
 
@@ -29,6 +29,10 @@ EXPERIMENTS: dict[str, Experiment] = {
         coarse.RATIO,
         coarse.ACDC,
         coarse.VESSELS,
+        mrprism.MNIST,
+        mrprism.LIDC,
+        mrprism.CFOS,
+        mrprism.ABLATION,
     )
 }
 
