@@ -124,6 +124,8 @@ def _mask_page(model: Model, ann: Annotations, max_cases: int | None) -> tuple[s
         "shown": [gallery.show(case) for case in disputed],
         "views": gallery.views,
         "tiles": tiles,
+        "coarse": gallery.coarse,
+        "complement": getattr(model, "complement_", None) if ann.has_negatives else None,
     }
 
 

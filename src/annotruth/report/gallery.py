@@ -12,6 +12,7 @@ from annotruth.annotations import Annotations
 from annotruth.report import tiles
 from annotruth.report.evidence import Case, Evidence, Model, estimate
 from annotruth.report.words import number, percent
+from annotruth.validation import MISSING_PIXEL
 
 MOST_RATERS = 8
 """More raters than these do not fit beside one another."""
@@ -39,6 +40,7 @@ class View:
     posterior : (classes, height, width)
     labels : (height, width) the estimate
     masks : (raters, height, width), 255 = not labelled
+    negatives : (raters, height, width) the class that a pixel was drawn not to be, 255 = nothing said; or None
     truth : (height, width), 255 = unknown, or None
     """
 
@@ -46,6 +48,7 @@ class View:
     posterior: np.ndarray
     labels: np.ndarray
     masks: np.ndarray
+    negatives: np.ndarray | None
     truth: np.ndarray | None
     plane: tiles.Plane | None
 
@@ -95,6 +98,7 @@ class Gallery:
                 posterior=tiles.cut(posterior, plane),
                 labels=tiles.cut(labels, plane),
                 masks=tiles.cut(masks, plane),
+                negatives=tiles.cut(self.ann.item_negatives(index), plane) if self.ann.has_negatives else None,
                 truth=truth,
                 plane=plane,
             )
@@ -104,14 +108,11 @@ class Gallery:
         """Draw everything about one case."""
         view, name = self.view(case.index), case.name
         colours = tiles.class_colours(len(self.ann.classes))
-        labelled = np.flatnonzero(case.labelled)
+        labelled = np.flatnonzero(case.labelled | _drawn(view.negatives, len(self.ann.raters)))
         shown = labelled[np.argsort(case.agreement[labelled], kind="stable")][:MOST_RATERS]
         made = [Tile(case.index, "Image", "", f"Image of {name}")]
         for r in sorted(shown.tolist()):
-            rater = self.ann.raters[r]
-            note = f"Dice {number(case.agreement[r])}"
-            overlay = tiles.regions(view.masks[r], colours)
-            made.append(Tile(case.index, rater, note, f"Mask of {name} drawn by {rater}, {note}", overlay))
+            made.append(self._drawn_tile(case, view, r, colours))
         overlay = tiles.regions(view.labels, colours)
         made.append(Tile(case.index, "Estimated truth", "", f"Estimated truth of {name}", overlay))
         # With two classes the map shows the foreground; with more, how likely another class than the estimated one is.
@@ -127,6 +128,24 @@ class Gallery:
             alt = f"Estimated truth of {name} against the truth: right, missed and added regions, {note}"
             made.append(Tile(case.index, "Against the truth", note, alt, overlay))
         return Shown(case, view, made, self._notes(case, view, len(labelled), len(shown)))
+
+    def _drawn_tile(self, case: Case, view: View, r: int, colours: list[str]) -> Tile:
+        """What one rater drew: a mask, or strokes of what is there and what is not."""
+        rater, mask = self.ann.raters[r], view.masks[r]
+        note = f"Dice {number(case.agreement[r])}"
+        if not self.coarse:
+            overlay, alt = tiles.regions(mask, colours), f"Mask of {case.name} drawn by {rater}, {note}"
+            return Tile(case.index, rater, note, alt, overlay)
+        negative = None if view.negatives is None else view.negatives[r]
+        marked = (mask != MISSING_PIXEL) | (False if negative is None else negative != MISSING_PIXEL)
+        note = f"{percent(float(marked.mean()))} marked"
+        alt = f"What {rater} drew on {case.name} as being there and as not being there, {note}"
+        return Tile(case.index, rater, note, alt, tiles.strokes(mask, negative, colours))
+
+    @property
+    def coarse(self) -> bool:
+        """Whether raters drew strokes, not whole masks: what is not there, or less than half of what they saw."""
+        return self.ann.has_negatives or self.evidence.missing_pixels > 0.5
 
     def rater_maps(self, raters: Iterable[str], cases: Sequence[Case]) -> tuple[list[RaterMaps], float | None]:
         """Draw where raters err: by probability for pixel-wise methods, else where they differ from the estimate.
@@ -199,3 +218,10 @@ class Gallery:
             alt = f"Where {rater}'s mask of {case.name} differs from the estimated truth, {note}"
             made.append(Tile(case.index, case.name, note, alt, overlay))
         return made
+
+
+def _drawn(negatives: np.ndarray | None, raters: int) -> np.ndarray:
+    """Who drew anything that is not there: bool (raters,)."""
+    if negatives is None:
+        return np.zeros(raters, dtype=bool)
+    return (negatives != MISSING_PIXEL).reshape(raters, -1).any(axis=1)

@@ -23,6 +23,12 @@ RIGHT, MISSED, ADDED, OTHER = "#009e73", "#56b4e9", "#d55e00", "#cc79a7"
 PROBABILITY_MAP, ERROR_MAP = "viridis", "magma"
 FILL, LINE = 110, 255
 """Opacity of a region and of its outline."""
+STROKE = 190
+"""Opacity of a stroke."""
+BACKGROUND = "#b0b0b0"
+"""Of strokes that say that there is background."""
+STRIPES = 12
+"""Pixels of a tile from one stripe to the next, where strokes say what is not there."""
 LINE_WIDTH = 3
 """Of outlines, in pixels of a tile; thinner ones tear when a browser shrinks the tile."""
 
@@ -116,6 +122,26 @@ def regions(labels: np.ndarray, colours: list[str]) -> str:
             layer[region, :3] = np.rint(255 * np.array(to_rgb(colour)))
             layer[region, 3] = LINE
             layer[inside, 3] = FILL
+    return _png(Image.fromarray(layer))
+
+
+def strokes(positive: np.ndarray, negative: np.ndarray | None, colours: list[str]) -> str:
+    """Coarse drawings (height, width) on nothing: marks in their class's colour, those of what is not there striped.
+
+    Parameters
+    ----------
+    positive : labels, 0 = background, which is grey here, 255 = not marked
+    negative : the class that a pixel is not, 255 = nothing said; or None
+    colours : hexadecimal colours of the labels 1, 2, …
+    """
+    positive = _scaled(positive)
+    layer = np.zeros((*positive.shape, 4), dtype=np.uint8)
+    stripes = np.indices(positive.shape).sum(axis=0) % STRIPES < STRIPES // 2
+    said_not = np.full_like(positive, MISSING_PIXEL) if negative is None else _scaled(negative)
+    for labels in (np.where(stripes, said_not, MISSING_PIXEL), positive):
+        for label, colour in enumerate([BACKGROUND, *colours]):
+            layer[labels == label, :3] = np.rint(255 * np.array(to_rgb(colour)))
+            layer[labels == label, 3] = STROKE
     return _png(Image.fromarray(layer))
 
 

@@ -192,6 +192,15 @@ class Segmenter(Weighing, Estimator):
         self.warnings_ = warn_doubts(method, counts, self.raters_, self.classes_, stacklevel=4)
 
     @property
+    def complement_(self) -> np.ndarray | None:
+        """M of coarse-cm (classes, classes): which class a pixel is said not to be, by what it is taken for.
+
+        None where the method has none.
+        """
+        complement = getattr(self._parts, "complement", None)
+        return None if complement is None else complement().exp().detach().cpu().numpy()
+
+    @property
     def dims_(self) -> int:
         """How many spatial axes the images have."""
         return self._shape.dims
