@@ -87,8 +87,8 @@ LABELME = Experiment(
         "where they met the class; some gave as few as three answers, so that nobody can find their matrices exactly.",
         "Every method runs with its defaults and the default network, one hidden layer of 128 with dropout.",
         "oracle-cm knows these matrices, and clean the truth.",
-        "Learning rate and number of steps are those that held-out noisy answers prefer. While global-cm was developed, "
-        "some of its figures on the held-out pictures were seen, so that they may flatter it a little.",
+        "Learning rate and number of steps are those that held-out noisy answers prefer. While global-cm was developed,"
+        " some of its figures on the held-out pictures were seen, so that they may flatter it a little.",
     ),
     stand_in=STAND_IN,
 )  # fmt: skip
