@@ -213,9 +213,11 @@ class Method:
     def drawings(self, parts: Parts, images: Tensor, n: int, generator: torch.Generator, shape: Shape) -> Tensor:
         """What n people might draw: probabilities (n, batch, classes, *spatial), whose likeliest labels are a drawing.
 
-        Each is one of the raters whose errors the method knows, in rounds of all of them in random order; where it
-        knows none, everybody draws the estimated truth. What is left to chance is the same for the whole batch, so that
-        windows of one image fit together.
+        Each is one of the raters whose errors the method knows, in rounds of all of them in random order, and is drawn
+        from the probabilities of that rater's labels: at every pixel the likeliest label, after each class was favoured
+        by chance (by a Gumbel number, which gives labels with just their probabilities). Chance favours a class alike
+        at all pixels, as a person draws generously or sparingly throughout, and for the whole batch, so that windows of
+        one image fit together. Where a method knows no errors, everybody draws the estimated truth.
         """
         log_truth = parts.log_truth(images)
         if not self.learns_annotators:
@@ -226,7 +228,9 @@ class Method:
         # One label after the other: no matrix per pixel is formed, however many classes there are.
         labels = (torch.full(size, number, dtype=torch.uint8, device=images.device) for number in range(shape.classes))
         by_label = [confusion.likelihood(log_truth, label)[0][:, who] for label in labels]
-        return torch.stack(by_label, dim=2).exp().transpose(0, 1)
+        favour = -(-torch.rand(n, shape.classes, generator=generator).log()).log()
+        favour = favour.view(n, 1, shape.classes, *[1] * shape.dims).to(images.device)
+        return (torch.stack(by_label, dim=2).transpose(0, 1) + favour).softmax(dim=2)
 
 
 METHODS: dict[str, type[Method]] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from torch import nn
 from annotruth.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.fusion.gold import Gold
-from annotruth.methods import METHODS, Method, Shape, make_method, methods_for
+from annotruth.methods import METHODS, Method, Shape, Task, make_method, methods_for
 from annotruth.methods.rater_features import RaterCode
 from annotruth.training.annotators import RaterFacts
 from annotruth.training.counting import count_items, mean_matrices, resampled_intervals
@@ -78,7 +78,7 @@ class Segmenter(Weighing, Estimator):
     (2, 2)
     """
 
-    task = "masks"
+    task: ClassVar[Task] = "masks"
 
     def __init__(
         self,
@@ -243,9 +243,9 @@ class Segmenter(Weighing, Estimator):
     def sample(self, images: np.ndarray | Sequence[np.ndarray], n: int, seed: int = 0) -> Any:
         """What n people might draw on each image: (n, items, *spatial) uint8.
 
-        Where the method learns how each rater errs, a drawing is what one of them would draw, picked at random
-        (``separate``: what one of its networks draws). ``prob-unet`` draws from its latent. Other methods know of no
-        variety, and give their one prediction n times.
+        Where the method learns how each rater errs, a drawing is what one of them would draw, picked at random, with the
+        variety that the probabilities of that rater's labels leave (``separate``: what one of its networks draws).
+        ``prob-unet`` draws from its latent. Other methods know of no variety, and give their one prediction n times.
 
         Each drawing is one person's: chance decides once per drawing and image, never pixel by pixel, and stays the
         same for all windows of an image that is predicted by patches.
