@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -167,19 +168,29 @@ class Annotations(Contents):
                 return None
             return values[indices] if isinstance(values, np.ndarray) else [values[i] for i in indices]
 
-        return Annotations(
-            kind=self.kind, items=part(self.items), raters=self.raters, classes=self.classes,
-            masks=part(self._masks), negatives=part(self._negatives),
+        return self._with(
+            items=part(self.items), masks=part(self._masks), negatives=part(self._negatives),
             answers=None if self._answers is None else self._answers.take(indices, len(self)),
-            images=part(self._images), truth=part(self._truth), groups=part(self.groups),
-            rater_info=self.rater_info, sources=part(self.sources), pixel_values=self.pixel_values,
+            images=part(self._images), truth=part(self._truth), groups=part(self.groups), sources=part(self.sources),
         )  # fmt: skip
 
     def with_truth(self, truth: ArrayLike) -> Annotations:
         """The same annotations with other true masks (items, *spatial), 255 = unknown."""
-        changed = self.take(range(len(self)))
-        changed._truth = truth
-        return changed
+        return self._with(truth=truth)
+
+    def with_images(self, images: ArrayLike, sources: Sequence[Path | None] | None = None) -> Annotations:
+        """The same annotations with other images or features, one per item, and the files these came from."""
+        return self._with(images=images, sources=sources)
+
+    def _with(self, **changed: Any) -> Annotations:
+        """The same annotations but for some of the constructor's arguments."""
+        same: dict[str, Any] = {
+            "kind": self.kind, "items": self.items, "raters": self.raters, "classes": self.classes,
+            "masks": self._masks, "negatives": self._negatives, "answers": self._answers, "images": self._images,
+            "truth": self._truth, "groups": self.groups, "rater_info": self.rater_info, "sources": self.sources,
+            "pixel_values": self.pixel_values,
+        }  # fmt: skip
+        return Annotations(**{**same, **changed})
 
     def split(self, fractions: Sequence[float], seed: int = 0) -> list[Annotations]:
         """Split at random into parts of the given fractions (summing to 1), never tearing a group apart.

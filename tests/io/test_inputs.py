@@ -110,6 +110,7 @@ def test_items_without_features_are_counted_and_named(table: Path) -> None:
     ("name", "content", "message"),
     [
         ("f.csv", b"item,x\na,1\na,2\n", r"named twice: a"),
+        ("f.csv", b"item,x,x\na,1,2\n", r"Each column needs a name of its own; named twice: x"),
         ("f.csv", b"item,x\na,red\n", r"column x does not hold numbers"),
         ("f.csv", b"item\na\n", r"no column of numbers"),
         ("f.csv", b"item,x\n", r"no item in it|does not hold numbers"),

@@ -90,8 +90,9 @@ def test_truth_of_some_items(tmp_path):
     ("content", "message"),
     [
         (b"item,who,label\na,b,c\n", r"no column 'rater' \(nor worker, annotator\) among item, who, label"),
-        (b"", r"no column 'item'"),
-        (b"item,rater,label\n", r"the table holds no row"),
+        (b"", r"the file is empty\. A table has the columns item, rater, label"),
+        (b"item,rater,label,label\na,b,c,d\n", r"two columns 'label'\. Rename or remove"),
+        (b"item,rater,label\n", r"the table has a head but no row"),
         (b"item,rater,label\na,b\n", r"cannot be read as a table \(.*3 columns"),
         ("item,rater,label\na,b,Läsion\n".encode("latin-1"), r"cannot be read as a table .*UTF-8"),
         ("itém,rater,label\na,b,c\n".encode("latin-1"), r"cannot be read as a table .*UTF-8"),

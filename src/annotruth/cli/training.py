@@ -146,7 +146,10 @@ def _opened(output: Path, cases: Path, inputs: dict[str, Path | None], where: di
     learns_from = {"cases": run.cases, **run.inputs}
     for name, path in _inputs({"cases": cases, **inputs}).items():
         if learns_from.get(name) != path:
-            raise InputError(f"The run in {output} learns from {learns_from.get(name, 'no ' + name)}, not from {path}.")
+            raise InputError(
+                f"The run in {output} learns from {learns_from.get(name, 'no ' + name)}, not from {path}. "
+                "Go on with what it began with, or train anew into another folder."
+            )
     return run
 
 

@@ -33,7 +33,7 @@ from annotruth.io.problems import Problem, refuse
 from annotruth.io.table_writing import write_label_table, write_table, write_truth_table
 from annotruth.io.tables import SUFFIXES, load_table
 from annotruth.io.writing import write_case_folder, write_mask, write_probabilities
-from annotruth.lazy import ArrayLike, Lazy
+from annotruth.lazy import Lazy
 
 __all__ = [
     "Problem",
@@ -99,19 +99,12 @@ def _with_inputs(table: Annotations, images: str | Path | None, features: str | 
     """Put pictures or features to the items of a label table."""
     if images is not None and features is not None:
         raise InputError("Give either pictures or features of the items, not both.")
-    if images is None and features is None:
-        return table
-    inputs: ArrayLike
-    sources = None
     if features is not None:
-        inputs = read_features(Path(features)).of(table.items, Path(features))
-    else:
-        found = find_pictures(Path(images), table.items, refuse)  # type: ignore[arg-type]
-        sources = [found.files[item] for item in table.items]
-        inputs = [
-            Lazy(partial(read_picture, found.files[item], found.rank, item), found.shapes[item]) for item in table.items
-        ]
-    return Annotations(
-        kind="labels", items=table.items, raters=table.raters, classes=table.classes, answers=table.answers,
-        images=inputs, truth=table.truth if table.has_truth else None, sources=sources,
-    )  # fmt: skip
+        return table.with_images(read_features(Path(features)).of(table.items, Path(features)))
+    if images is None:
+        return table
+    found = find_pictures(Path(images), table.items, refuse)
+    pictures = [
+        Lazy(partial(read_picture, found.files[item], found.rank, item), found.shapes[item]) for item in table.items
+    ]
+    return table.with_images(pictures, sources=[found.files[item] for item in table.items])

@@ -121,8 +121,7 @@ def column_names(path: Path) -> list[str] | None:
     if path.suffix.lower() not in NAMED_COLUMNS:
         return None
     names = csv_head(path)[0] if path.suffix.lower() == ".csv" else pyarrow.parquet.read_schema(path).names
-    item = next((name for name in SYNONYMS["item"] if name in names), None)
-    return [name for name in names if name != item]
+    return [name for name in names if name != _item_column(names)]
 
 
 def _read_arrays(path: Path) -> tuple[list[str] | None, tuple[str, ...], np.ndarray]:
@@ -148,7 +147,7 @@ def _read_arrays(path: Path) -> tuple[list[str] | None, tuple[str, ...], np.ndar
 
 def _read_columns(path: Path) -> tuple[list[str] | None, tuple[str, ...], np.ndarray]:
     if path.suffix.lower() == ".csv":
-        names, delimiter = csv_head(path)
+        delimiter = csv_head(path)[1]
         table = pyarrow.csv.read_csv(
             path,
             parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter),
@@ -156,9 +155,9 @@ def _read_columns(path: Path) -> tuple[list[str] | None, tuple[str, ...], np.nda
         )
     else:
         table = pyarrow.parquet.read_table(path)
-        names = table.column_names
-    item = next((name for name in SYNONYMS["item"] if name in names), None)
-    columns = [name for name in table.column_names if name != item]
+    names = unique_names(table.column_names, "column")
+    item = _item_column(names)
+    columns = [name for name in names if name != item]
     words = [name for name in columns if not _is_numeric(table.schema.field(name).type)]
     if words:
         raise InputError(f"column {shorten(words)} does not hold numbers. Remove it, or make numbers of it.")
@@ -172,6 +171,11 @@ def _read_columns(path: Path) -> tuple[list[str] | None, tuple[str, ...], np.nda
     if nameless:
         raise InputError(f"row {nameless[0]} has no {item}. Fill it in, or remove the row.")
     return [class_name(name) for name in found], tuple(columns), values
+
+
+def _item_column(names: Sequence[str]) -> str | None:
+    """The column that names the items, if any does."""
+    return next((name for name in SYNONYMS["item"] if name in names), None)
 
 
 def _is_numeric(kind: pa.DataType) -> bool:

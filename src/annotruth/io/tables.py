@@ -107,7 +107,7 @@ def read_table(path: Path, columns: Mapping[str, tuple[str, ...]] = SYNONYMS) ->
     except OSError as error:
         raise InputError(f"{path}: cannot be opened: {error.strerror or error}.") from error
     if table.num_rows == 0:
-        raise InputError(f"{path}: the table holds no row.")
+        raise InputError(f"{path}: the table has a head but no row. Add one for each {' and '.join(columns)}.")
     filled = {}
     for name in columns:
         codes, values = _codes(table[name])
@@ -159,6 +159,8 @@ def _read_parquet(path: Path, columns: Mapping[str, tuple[str, ...]]) -> pa.Tabl
 
 def _find_columns(path: Path, names: Sequence[str], columns: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
     """Give our name of each column by the file's name of it."""
+    if not names:
+        raise InputError(f"{path}: the file is empty. A table has the columns {', '.join(columns)}, and a row each.")
     found = {}
     for ours, synonyms in columns.items():
         present = [synonym for synonym in synonyms if synonym in names]
@@ -168,5 +170,7 @@ def _find_columns(path: Path, names: Sequence[str], columns: Mapping[str, tuple[
                 f"{path}: there is no column {ours!r}{other} among {shorten(list(names), 10)}. "
                 f"The table needs the columns {', '.join(columns)}."
             )
+        if names.count(present[0]) > 1:
+            raise InputError(f"{path}: there are two columns {present[0]!r}. Rename or remove the one not meant.")
         found[present[0]] = ours
     return found

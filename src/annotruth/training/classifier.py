@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,13 +14,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import nn
 
 from annotruth.annotations import Annotations
-from annotruth.errors import InputError, UnansweredClassWarning, shorten
-from annotruth.fusion.identifiability import PREDICTED_ANSWERS, warn_identifiability
+from annotruth.errors import InputError
 from annotruth.methods import Method, Shape, make_method
 from annotruth.nn import classifier_network
 from annotruth.training.annotators import RaterFacts
 from annotruth.training.answered import AnsweredItems
 from annotruth.training.data import Standard
+from annotruth.training.doubts import warn_answers
 from annotruth.training.estimator import Estimator
 from annotruth.training.given import to_annotations
 from annotruth.training.label_raters import BLOCK, MOST_KEPT, Evidence
@@ -221,21 +220,7 @@ class Classifier(ClassifierMixin, Estimator):
                 evidence.confusion_interval(confusion),
             )
         )  # fmt: skip
-        never = np.bincount(annotations.answers.label, minlength=len(self.classes_)) == 0
-        self.warnings_ = []
-        if never.any():
-            names = shorten([name for name, unseen in zip(annotations.classes, never) if unseen])
-            self.warnings_ = [f"Nobody ever answered {names}: the model cannot learn what that looks like."]
-            warnings.warn(self.warnings_[0], UnansweredClassWarning, stacklevel=3)
-        if method.learns_from_raters:
-            # Of more matrices than can be kept, those of the raters who answered most.
-            busiest = np.sort(np.argsort(-evidence.given)[: max(MOST_KEPT // len(never) ** 2, 3)])
-            matrices = np.stack([self._matrix_of(r) for r in busiest]) if confusion is None else confusion[busiest]
-            self.warnings_ += warn_identifiability(
-                matrices, np.where(never, 0, evidence.frequency), evidence.given[busiest],
-                raters=[self.raters_[r] for r in busiest], classes=annotations.classes,
-                yardstick=PREDICTED_ANSWERS, stacklevel=4,
-            )  # fmt: skip
+        self.warnings_ = warn_answers(method, evidence, annotations, self._matrix_of, stacklevel=4)
 
     @torch.no_grad()
     def _learnt_matrices(self) -> tuple[np.ndarray | None, np.ndarray]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from annotruth.errors import DiffuseConfusionWarning, SmallImageWarning, shorten
-from annotruth.fusion.identifiability import PREDICTED_MASKS, warn_identifiability
+from annotruth.annotations import Annotations
+from annotruth.errors import DiffuseConfusionWarning, SmallImageWarning, UnansweredClassWarning, shorten
+from annotruth.fusion.identifiability import PREDICTED_ANSWERS, PREDICTED_MASKS, warn_identifiability
 from annotruth.methods import Method, Parts
 from annotruth.metrics import skill
 from annotruth.nn import AnySize
 from annotruth.training.counting import Counts, row_means
+from annotruth.training.label_raters import MOST_KEPT, Evidence
 
 DIFFUSE = 0.1
 """By how much a learnt skill may lie below what the labels say."""
@@ -35,6 +37,34 @@ def warn_doubts(
         problems += warn_identifiability(
             decided, frequency / frequency.sum(), labelled, raters=raters, classes=classes,
             yardstick=PREDICTED_MASKS, alike=counts.alike, stacklevel=stacklevel + 1,
+        )  # fmt: skip
+    return problems
+
+
+def warn_answers(
+    method: Method,
+    evidence: Evidence,
+    annotations: Annotations,
+    matrix_of: Callable[[int], np.ndarray],
+    stacklevel: int = 2,
+) -> list[str]:
+    """Warn of what speaks against a model of a label table; return the same in words.
+
+    ``matrix_of`` gives a rater's matrix (classes, classes) by number.
+    """
+    problems: list[str] = []
+    never = np.bincount(annotations.answers.label, minlength=len(annotations.classes)) == 0
+    if never.any():
+        names = shorten([name for name, unseen in zip(annotations.classes, never) if unseen])
+        problems.append(f"Nobody ever answered {names}: the model cannot learn what that looks like.")
+        warnings.warn(problems[0], UnansweredClassWarning, stacklevel=stacklevel)
+    if method.learns_from_raters:
+        # Of more matrices than can be kept, those of the raters who answered most.
+        busiest = np.sort(np.argsort(-evidence.given)[: max(MOST_KEPT // len(never) ** 2, 3)])
+        problems += warn_identifiability(
+            np.stack([matrix_of(int(rater)) for rater in busiest]), np.where(never, 0, evidence.frequency),
+            evidence.given[busiest], raters=[annotations.raters[rater] for rater in busiest],
+            classes=annotations.classes, yardstick=PREDICTED_ANSWERS, stacklevel=stacklevel + 1,
         )  # fmt: skip
     return problems
 

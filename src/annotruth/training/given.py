@@ -62,8 +62,4 @@ def _with_items(annotations: Annotations, items: np.ndarray) -> Annotations:
     """Put images or features to a label table that has none."""
     if len(annotations) != len(items):
         raise InputError(f"{len(items)} items but a label table of {len(annotations)}: there must be one row each.")
-    return Annotations(
-        kind="labels", items=annotations.items, raters=annotations.raters, classes=annotations.classes,
-        answers=annotations.answers, images=items, truth=annotations.truth if annotations.has_truth else None,
-        groups=annotations.groups, rater_info=annotations.rater_info,
-    )  # fmt: skip
+    return annotations.with_images(items)

@@ -35,7 +35,10 @@ def plain(value: Any) -> Any:
 def read_facts(path: Path) -> dict[str, Any]:
     """Read a model file's head."""
     if not path.is_file():
-        raise InputError(f"There is no model {path}.")
+        raise InputError(
+            f"There is no model {path}: a run has one when its training is done. `annotruth train --resume` goes on "
+            "with a run that was cut off."
+        )
     try:
         with safe_open(path, framework="pt") as file:
             head = json.loads((file.metadata() or {})["annotruth"])
