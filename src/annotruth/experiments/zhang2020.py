@@ -85,14 +85,11 @@ SEEDS = Experiment(
     settings=SETTINGS,
     rows=(Row("pixel-cm"),),
     metrics=(DICE, CM_RMSE, SWAPPED),
-    full=FULL,
-    quick=QUICK,
+    full=SWEEP,
+    quick=QUICK_SWEEP,
     seeds=tuple(range(20)),
-    findings=(
-        never_swapped("pixel-cm"),
-        at_most("pixel-cm", "cm_rmse", {"dense": 0.04, "one-label": 0.045}),
-    ),
-    notes=(NOTE, "Swapped: a foreground Dice below 0.3."),
+    findings=(never_swapped("pixel-cm"),),
+    notes=(NOTE, "Swapped: a foreground Dice below 0.3.", "Half the digits of the tables, where it happens sooner."),
 )
 
 
