@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Optional
 
 import typer
 
@@ -19,13 +19,17 @@ def simulate(
     raters: Annotated[str, typer.Option(help="Kinds of raters.")] = "good,over,under,wrong,blank",
     strength: Annotated[float, typer.Option(help="How strongly they err; 0 = not at all.")] = 1.0,
     keep: Annotated[str, typer.Option(help="Labels kept: all, or how many raters label each case.")] = "all",
+    drawings: Annotated[
+        Optional[float],
+        typer.Option(help="Strokes of one person, what is there and what is not, on this share; 0.01 = scribbles."),
+    ] = None,
     seed: Seed = 0,
     overwrite: Overwrite = False,
 ) -> None:
-    """Draw masks as raters with known errors would, and write them as a case folder with confusion.json."""
+    """Draw masks, or coarse strokes, as raters with known errors would; write a case folder with confusion.json."""
     from annotruth.annotations import Annotations
     from annotruth.io import atomic, load_images, write_case_folder
-    from annotruth.simulate import simulate_masks
+    from annotruth.simulate import simulate_drawings, simulate_masks
 
     data = load_images(source)
     if not data.has_truth:
@@ -33,14 +37,16 @@ def simulate(
     if keep != "all" and not keep.isdigit():
         raise InputError(f"--keep is 'all' or a whole number, not {keep!r}.")
     truth = [data.item_truth(index) for index in range(len(data))]
-    simulation = simulate_masks(
-        truth, [kind.strip() for kind in raters.split(",")], n_classes=len(data.classes), strength=strength,
-        keep="all" if keep == "all" else int(keep), seed=seed,
-    )  # fmt: skip
+    how: dict[str, Any] = {"n_classes": len(data.classes), "strength": strength, "seed": seed}
+    if drawings is not None:
+        simulation = simulate_drawings(truth, positive=drawings, negative=drawings, **how)
+    else:
+        kinds = [kind.strip() for kind in raters.split(",")]
+        simulation = simulate_masks(truth, kinds, keep="all" if keep == "all" else int(keep), **how)
     drawn = Annotations(
         kind="masks", items=data.items, raters=simulation.raters, classes=data.classes, masks=simulation.masks,
-        images=[data.item_image(index) for index in range(len(data))], truth=truth, groups=data.groups,
-        sources=data.sources, pixel_values=data.pixel_values,
+        negatives=simulation.negatives, images=[data.item_image(index) for index in range(len(data))], truth=truth,
+        groups=data.groups, sources=data.sources, pixel_values=data.pixel_values,
     )  # fmt: skip
     write_case_folder(output, drawn, overwrite=overwrite)
     with atomic(output / "confusion.json") as temporary:

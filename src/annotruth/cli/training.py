@@ -57,6 +57,10 @@ def train(
         Optional[str], typer.Option(help="Train on random patches, as 64,64,32; by default where cases are large.")
     ] = None,
     augment: Annotated[bool, typer.Option("--augment", help="Mirror, turn, scale and shift cases at random.")] = False,
+    known_masks: Annotated[
+        bool,
+        typer.Option("--known-masks", help="Case folder: learn from the masks in truth/, too (coarse-cm)."),
+    ] = False,
     option: Annotated[Optional[list[str]], typer.Option(help="An option of the method, as trace_weight=0.1.")] = None,
     accelerator: Annotated[str, typer.Option(help="auto, cpu, gpu …")] = "auto",
     devices: Annotated[int, typer.Option(min=1, help="Devices that share each batch, a process each.")] = 1,
@@ -77,9 +81,10 @@ def train(
         **dict(option_value(text) for text in option or []),
     }  # fmt: skip
     of_folders = {"patch_size": whole_numbers(patch_size, "--patch-size"), "augment": augment or None}
+    of_runs = {"known_masks": known_masks or None}
     of_tables = {**inputs, "duplicates": None if duplicates == "error" else duplicates, "network": network}
     if is_table:
-        _refuse_given(of_folders, "a case folder")
+        _refuse_given(of_folders | of_runs, "a case folder")
         if not resume and images is None and features is None:
             raise InputError(
                 f"{cases}: a label table needs its pictures, --images FOLDER, or features, --features FILE, to learn "
@@ -109,14 +114,14 @@ def train(
         if first:
             refuse_used_run(output, overwrite)
             # Whatever is wrong is said before an earlier run is overwritten.
-            model._checked(annotations)
+            model._checked(annotations, True) if known_masks else model._checked(annotations)
             if network is not None:
                 channels, *spatial = annotations.item_image(0).shape
                 classifier_network(network, channels, len(annotations.classes), len(spatial))
             _refuse_bad_files(cases, data, quiet)
-            run = start_run(output, cases, params, overwrite, data)
+            run = start_run(output, cases, params, overwrite, data, known_masks)
         else:
-            run = Run(output, str(cases.resolve()), params, data)
+            run = Run(output, str(cases.resolve()), params, data, known_masks=known_masks)
     trained = train_run(run, annotations, resume=resume, progress=not quiet)
     print_raters(trained.ranking_)
     what = "FEATURES" if "features" in run.inputs else "IMAGES"

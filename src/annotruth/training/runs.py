@@ -37,6 +37,7 @@ class Run:
     params : of the estimator
     inputs : what else ``load`` is given for a label table: images, features, truth, duplicates
     columns : names of the features, where they have any: those of new items may then stand in another order
+    known_masks : whether the true masks of a case folder are learnt from, too
     """
 
     folder: Path
@@ -44,6 +45,7 @@ class Run:
     params: dict[str, Any]
     inputs: dict[str, str] = field(default_factory=dict)
     columns: list[str] | None = None
+    known_masks: bool = False
 
     @property
     def model(self) -> Path:
@@ -64,6 +66,7 @@ def start_run(
     params: dict[str, Any],
     overwrite: bool = False,
     inputs: dict[str, str] | None = None,
+    known_masks: bool = False,
 ) -> Run:
     """Make a run's folder. One that holds files is refused, unless ``overwrite`` removes an earlier run's files."""
     folder = Path(folder)
@@ -74,10 +77,10 @@ def start_run(
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     inputs = inputs or {}
     columns = column_names(Path(inputs["features"])) if "features" in inputs else None
-    run = Run(folder, str(Path(cases).resolve()), params, inputs, columns)
+    run = Run(folder, str(Path(cases).resolve()), params, inputs, columns, known_masks)
     with atomic(folder / "run.json") as temporary:
-        asked = {"annotruth": annotruth.__version__, "cases": run.cases, "inputs": inputs, "columns": columns}
-        asked["params"] = params
+        asked: dict[str, Any] = {"annotruth": annotruth.__version__, "cases": run.cases, "inputs": inputs}
+        asked |= {"columns": columns, "params": params, "known_masks": known_masks}
         temporary.write_text(json.dumps(asked, indent=2) + "\n")
     return run
 
@@ -97,7 +100,8 @@ def open_run(folder: str | Path, where: dict[str, Any] | None = None) -> Run:
     try:
         asked = json.loads(path.read_text())
         params = {**asked["params"], **(where or {})}
-        return Run(Path(folder), asked["cases"], params, asked.get("inputs", {}), asked.get("columns"))
+        inputs, columns, known = asked.get("inputs", {}), asked.get("columns"), asked.get("known_masks", False)
+        return Run(Path(folder), asked["cases"], params, inputs, columns, known)
     except (json.JSONDecodeError, KeyError) as error:
         raise InputError(f"{path} is damaged ({error}); start the run anew with --overwrite.") from error
 
@@ -107,7 +111,8 @@ def train_run(
 ) -> Segmenter | Classifier:
     """Train a run's model on its cases, or go on with it, and write the model (one process of all does)."""
     estimator: type[Segmenter | Classifier] = Classifier if annotations.kind == "labels" else Segmenter
-    model = estimator(**run.params, progress=progress).fit(annotations, run_folder=run.folder, resume=resume)
+    known: dict[str, Any] = {"truth": "truth"} if run.known_masks else {}
+    model = estimator(**run.params, progress=progress).fit(annotations, run_folder=run.folder, resume=resume, **known)
     if model._processes().is_first:
         model.save(run.model)
     return model
