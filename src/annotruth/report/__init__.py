@@ -17,7 +17,7 @@ from annotruth.errors import InputError
 from annotruth.io.atomic import atomic
 from annotruth.report import tiles, words
 from annotruth.report.content import in_short, nested_scores, rater_rows, settings, versions
-from annotruth.report.evidence import Model, gather
+from annotruth.report.evidence import Model, check_classes, gather
 from annotruth.report.figures import heading, score_bars, training_curves
 from annotruth.report.gallery import MAPS_PER_RATER, MOST_RATERS, Gallery
 from annotruth.report.labels import check_labels, gather_labels, labels_in_short, shown_suspects, suspects
@@ -158,11 +158,7 @@ def _label_page(model: Model, ann: Annotations, max_cases: int | None) -> tuple[
 def _check_masks(model: Model, ann: Annotations) -> None:
     if not ann.has_images:
         raise InputError("The report shows images; give them with images=, or put them into images/.")
-    if tuple(model.classes_) != ann.classes:
-        raise InputError(
-            f"The model knows the classes {', '.join(map(str, model.classes_))} but the annotations have "
-            f"{', '.join(ann.classes)}; they must be the same, in the same order."
-        )
+    check_classes(model, ann)
 
 
 def _environment() -> Environment:

@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 
 from annotruth.annotations import Annotations
+from annotruth.answers import class_name
+from annotruth.errors import InputError, shorten
 from annotruth.metrics import dice, dice_per_item
 from annotruth.validation import MISSING_PIXEL
 
@@ -49,6 +51,16 @@ class Model(Protocol):
     @property
     def annotators_(self) -> Mapping[str, Annotator]: ...
     def predict_proba(self, images: Any) -> np.ndarray: ...
+
+
+def check_classes(model: Model, ann: Annotations) -> None:
+    """Refuse annotations of other classes than the model's."""
+    names = tuple(class_name(label) for label in model.classes_)
+    if names != ann.classes:
+        raise InputError(
+            f"The model knows the classes {shorten(names, 10)} but the annotations have {shorten(ann.classes, 10)}; "
+            "they must be the same, in the same order."
+        )
 
 
 @dataclass(frozen=True)

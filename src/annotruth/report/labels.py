@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 
 from annotruth.annotations import Annotations
-from annotruth.answers import Answers, class_name
+from annotruth.answers import Answers
 from annotruth.errors import InputError
 from annotruth.fusion.em import log_of, truth_posterior
 from annotruth.fusion.votes import first_answers
 from annotruth.report import tiles
 from annotruth.report.content import RaterRow
-from annotruth.report.evidence import Model
+from annotruth.report.evidence import Model, check_classes
 from annotruth.report.words import number, percent, short
 from annotruth.validation import MISSING_LABEL
 
@@ -147,12 +147,7 @@ def check_labels(model: Model, ann: Annotations) -> None:
     """Refuse what the report on a label table cannot be made of."""
     if not ann.has_images:
         raise InputError("The report needs the items' pictures or features; give them with images= or features=.")
-    names = tuple(class_name(label) for label in model.classes_)
-    if names != ann.classes:
-        raise InputError(
-            f"The model knows the classes {', '.join(names)} but the annotations have "
-            f"{', '.join(ann.classes)}; they must be the same, in the same order."
-        )
+    check_classes(model, ann)
 
 
 @dataclass(frozen=True)
