@@ -25,7 +25,7 @@ def above_others(method: str, besides: Sequence[str] = ("clean", "oracle-cm"), m
                 f"{setting}: {method} is below {_listed(names)} in {_word(metric)}{others}."
                 if names
                 else f"{setting}: {method} is above every comparison in {_word(metric)}"
-                f"{f', {known} left aside' if known else ''}."
+                f"{f', {known} left aside' if known else ''}{_barely(rows[method], comparisons, metric)}."
             )
         return sentences
 
@@ -153,6 +153,13 @@ def _lead(row: dict[str, Any], other: dict[str, Any], metric: str) -> str:
     gain = _gain(row, other, metric)
     within = gain < max(row[metric]["sd"], other[metric]["sd"])
     return points(gain) + (", less than the seeds' standard deviation" if within else "")
+
+
+def _barely(row: dict[str, Any], others: list[dict[str, Any]], metric: str) -> str:
+    """The comparisons from which seeds alone could part a row that is ahead of them."""
+    leads = [(other["method"], _lead(row, other, metric)) for other in sorted(others, key=_mean(metric), reverse=True)]
+    close = [f"{name} by {lead.split(',')[0]}" for name, lead in leads if "," in lead]
+    return f"; but {_listed(close)}, less than the seeds' standard deviation" if close else ""
 
 
 def points(share: float) -> str:
