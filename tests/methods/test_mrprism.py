@@ -94,21 +94,21 @@ def test_gradients_do_not_cross_from_divp_to_conp_nor_between_recurrences():
     method = make_method("mrprism")
     parts = method.build(Shape(channels=1, raters=3, classes=2, dims=2))
     features = parts.truth.features(torch.randn(2, 1, 12, 12))
-    step = parts.step(features, torch.full((2, 3, 12, 12), 0.5), torch.ones(2, 3))
+    step = parts.step(features, torch.full((2, 3, 12, 12), 0.5))
     step.scores.sum().backward()
     assert all(weight.grad is None for weight in parts.truth.parameters())
-    assert not step.confidences.requires_grad
+    assert not step.confidences(torch.ones(2, 3)).requires_grad
 
 
 def test_each_item_takes_part_in_one_recurrence_and_all_in_turns():
     method = make_method("mrprism", {"recurrences": 3})
     parts = method.build(Shape(channels=1, raters=2, classes=2, dims=2))
     labels = torch.zeros(7, 2, 8, 8, dtype=torch.uint8)
-    trust, confidence, due = method._begin(parts.train(), labels)
+    trust, confidence, due = method._begin(parts.train(), labels, 4)
     assert sorted(due.bincount(minlength=3).tolist()) == [2, 2, 3]
     torch.testing.assert_close(trust.mean(dim=1), torch.ones(7))
     assert 0 <= confidence.min() <= confidence.max() <= 1
-    trust, confidence, due = method._begin(parts.eval(), labels)
+    trust, confidence, due = method._begin(parts.eval(), labels, 4)
     assert (trust == 1).all()
     assert (confidence == 0.5).all()
     assert (due == 2).all()

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from annotruth.methods.base import Batch, Parts, Shape, register
-from annotruth.methods.mrprism import HIGHEST, LOWEST, Confident, Prism, cropped, everywhere, trusted
+from annotruth.methods.prism_parts import HIGHEST, LOWEST, Confident, Prism, cropped, everywhere, trusted
 from annotruth.nn import is_given
 from annotruth.nn.prism import padded
 from annotruth.nn.prism_fusion import said, shares

@@ -21,6 +21,7 @@ from annotruth.report.evidence import Model, check_classes, gather
 from annotruth.report.figures import heading, score_bars, training_curves
 from annotruth.report.gallery import MAPS_PER_RATER, MOST_RATERS, Gallery
 from annotruth.report.labels import check_labels, gather_labels, labels_in_short, shown_suspects, suspects
+from annotruth.report.recurrences import strips
 
 __all__ = ["report", "suspects"]
 
@@ -110,8 +111,11 @@ def _mask_page(model: Model, ann: Annotations, max_cases: int | None) -> tuple[s
     mapped = [row.name for row in rows][-MOST_RATERS:]
     # Maps need a few cases even where no gallery is wanted.
     maps, top_error = gallery.rater_maps(mapped, disputed or evidence.most_disputed(MAPS_PER_RATER))
+    changing = strips(model, ann, gallery, disputed or evidence.most_disputed(MAPS_PER_RATER))
+    recurrences = {"recurrences": "Recurrences"} if changing else {}
     return "masks.html.j2", {
-        "titles": {"error-maps": "Error maps", "cases": "Cases"},
+        "titles": {**recurrences, "error-maps": "Error maps", "cases": "Cases"},
+        "strips": changing,
         "evidence": evidence,
         "in_short": in_short(rows, evidence),
         "colours": tiles.class_colours(len(ann.classes)),

@@ -1,0 +1,128 @@
+"""A training step of mrprism beside a plain U-Net of its encoder, and its memory: ``python -m benchmarks.prism``."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+
+import torch
+
+from annotruth.methods import Batch, Shape, make_method
+from benchmarks.loss import in_turns
+from benchmarks.measure import ROOT, PeakMemory, Row, machine
+from benchmarks.results import line
+
+SEED, REPEATS, BATCH, RATERS = 0, 15, 2, 7
+SIDE, LARGE, LARGER = 128, 256, 512
+GIGABYTES = 6
+
+
+def training_step(method: str, side: int) -> Callable[[], None]:
+    """One step on a batch of pictures of this side: forward, backward, and the optimiser's."""
+    torch.manual_seed(SEED)
+    made, shape = make_method(method), Shape(channels=1, raters=RATERS, classes=2, dims=2)
+    parts = made.build(shape)
+    optimiser = torch.optim.AdamW(parts.parameters())
+    labels = torch.randint(0, 2, (BATCH, made.supervising_raters(shape), side, side), dtype=torch.uint8)
+    batch = Batch(torch.randn(BATCH, 1, side, side), labels)
+
+    def step() -> None:
+        optimiser.zero_grad()
+        made.loss(parts, batch, progress=0.5)[0].backward()
+        optimiser.step()
+
+    return step
+
+
+def peak_memory(side: int) -> int:
+    """Bytes that three steps need at their worst moment, in a process of its own."""
+    command = [sys.executable, "-W", "ignore", "-m", "benchmarks.prism", "memory", str(side)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)} failed:\n{done.stderr}")
+    return int(done.stdout.splitlines()[-1])
+
+
+def run() -> Iterator[Row]:
+    """Time of a step, memory, and how memory grows."""
+    ours, plain = training_step("mrprism", SIDE), training_step("majority", SIDE)
+    for step in (ours, plain):
+        step()
+    slow, fast = in_turns(ours, plain, REPEATS)
+    work = f"Training step of mrprism, batch {BATCH}, {RATERS} raters, three recurrences"
+    details = {"seconds": slow, "seconds of the peer": fast}
+    peer = "a plain U-Net of the same encoder, on majority votes"
+    yield Row(f"{work}, {SIDE}² pixels", peer, slow / fast, "× the time", 4, at_most=True, details=details)
+
+    small, large = peak_memory(LARGE), peak_memory(LARGER)
+    yield Row(
+        f"{work}, {LARGE}² pixels",
+        "a laptop",
+        small / 2**30,
+        "GiB",
+        GIGABYTES,
+        at_most=True,
+        details={"MB": round(small / 1e6)},
+    )
+    details = {"MB": round(large / 1e6), f"MB at {LARGE}²": round(small / 1e6)}
+    yield Row(
+        f"Memory at {LARGER}² pixels",
+        f"{LARGE}² pixels",
+        large / small,
+        "× the memory",
+        4.2,
+        at_most=True,
+        details=details,
+    )
+
+
+def write(folder: Path, rows: list[Row]) -> None:
+    """Write prism-speed.md and .json."""
+    about = {name: value for name, value in machine().items() if name not in ("numba", "SimpleITK", "crowd-kit")}
+    about |= {"torch": version("torch"), "threads": torch.get_num_threads()}
+    found = {"machine": about, "seed": SEED, "rows": [asdict(row) | {"passed": row.passed} for row in rows]}
+    heads = ["work", "beside", "measured", "target", "reached", "behind it"]
+    page = [
+        "# Speed and memory of mrprism",
+        "",
+        "Made by `python -m benchmarks.prism`. A step is forward, backward and the optimiser's, in single precision. "
+        f"Times are the shortest of {REPEATS} steps each, taken in turns. Memory is what three steps add to a process of its "
+        "own at their worst moment, weights and inputs included, libraries not.",
+        "",
+        *["| " + " | ".join(cells) + " |" for cells in (heads, ["---"] * len(heads), *map(line, rows))],
+        "",
+        "Each item takes part in one of the three recurrences per step, so that a step costs one recurrence with "
+        "gradients and one without, on average. Places attend to each other within windows of 8×8: memory grows with the pixels.",
+        "",
+        f"Measured on: {', '.join(f'{name} {value}' for name, value in about.items())}. Seed {SEED}.",
+        "",
+    ]
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "prism-speed.json").write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
+    (folder / "prism-speed.md").write_text("\n".join(page))
+
+
+def main() -> int:
+    """Give 0 if every target was reached, else 1."""
+    if sys.argv[1:2] == ["memory"]:
+        training_step("mrprism", 32)()  # so that what is loaded at the first call does not count
+        with PeakMemory() as peak:
+            step = training_step("mrprism", int(sys.argv[2]))
+            for _ in range(3):
+                step()
+        print(peak.extra)
+        return 0
+    rows = list(run())
+    for row in rows:
+        print(" | ".join(line(row)))
+    write(ROOT / "docs" / "results", rows)
+    return 0 if all(row.passed for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
