@@ -49,6 +49,15 @@ def test_small_strokes_of_both_kinds_are_enough(scenes, options, tmp_path):
     np.testing.assert_array_equal(again.predict(scenes[0][:2]), model.predict(scenes[0][:2]))
 
 
+def test_a_learnt_m_finds_what_people_say(scenes):
+    # Nobody ever says that a pixel is not background: on boxes they say "not a bar", on bars "not a box".
+    model = fit(drawn(scenes, positive=0.3, negative=0.5), complement="learnt")
+    said = model.complement_
+    assert said[1, 2] > 0.65
+    assert said[2, 1] > 0.65
+    np.testing.assert_allclose(said.sum(axis=1), 1, rtol=1e-5)
+
+
 def test_either_kind_may_be_missing_on_any_image(scenes):
     annotations = drawn(scenes, positive=0.5, negative=0.5)
     masks, negatives = annotations.masks.copy(), np.stack([annotations.item_negatives(i) for i in range(24)])

@@ -39,7 +39,7 @@ def case(request):
     labels = torch.randint(0, classes, (2, 3, 5), generator=generator, dtype=torch.uint8)
     labels[0, 1], labels[1, :, 2] = 255, 255
     complement = Complement(classes, learnt=True).double()
-    torch.nn.init.normal_(complement.scores, generator=generator)
+    torch.nn.init.normal_(complement.scores, std=0.03, generator=generator)
     return log_truth, scores, labels, complement
 
 

@@ -24,13 +24,27 @@ JUDGED_FROM = 0.3
 """Share of the training after which held-out marks are taken to judge the network."""
 
 
-class CoarseParts(Parts):
-    """A truth model, a model of how people err, M behind it, and what is counted on the way."""
+class DrawingAnnotators(PixelAnnotators):
+    """A matrix per drawing and pixel, and M, which all negative drawings share: what is learnt of how people err."""
 
-    def __init__(self, truth: nn.Module, annotators: nn.Module, classes: int, learnt: bool) -> None:
-        super().__init__(truth, annotators)
+    def __init__(self, in_channels: int, drawings: int, classes: int, dims: int, learnt: bool) -> None:
+        super().__init__(in_channels, drawings, classes, dims=dims)
         self.complement = Complement(classes, learnt)
+
+
+class CoarseParts(Parts):
+    """A truth model, a model of how people err, and what is counted of their marks on the way."""
+
+    annotators: DrawingAnnotators
+
+    def __init__(self, truth: nn.Module, annotators: nn.Module, classes: int) -> None:
+        super().__init__(truth, annotators)
         self.rates = MarkingRates(classes)
+
+    @property
+    def complement(self) -> Complement:
+        """M."""
+        return self.annotators.complement
 
 
 @register
@@ -90,11 +104,11 @@ class CoarseCM(Method):
 
     def annotator_model(self, shape: Shape) -> nn.Module:
         drawings = shape.raters * (1 if self.matrices == "shared" else 2)
-        return PixelAnnotators(shape.channels, drawings, shape.classes, dims=shape.dims)
+        return DrawingAnnotators(shape.channels, drawings, shape.classes, shape.dims, self.complement == "learnt")
 
     def build(self, shape: Shape, network: nn.Module | None = None) -> Parts:
         truth = network if network is not None else self.truth_model(shape)
-        return CoarseParts(truth, self.annotator_model(shape), shape.classes, self.complement == "learnt")
+        return CoarseParts(truth, self.annotator_model(shape), shape.classes)
 
     def settled(self, parts: Parts, progress: float) -> bool:
         # Learnt errors change the form of the loss, but held-out marks are as likely before and after: the best counts.

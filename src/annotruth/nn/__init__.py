@@ -12,16 +12,20 @@ from annotruth.nn.annotators import (
 )
 from annotruth.nn.backbones import AnySize, unet
 from annotruth.nn.classifiers import classifier_network, linear, mlp, small_cnn, small_resnet
+from annotruth.nn.complement import Complement, NegativeConfusion
 from annotruth.nn.confusion import Confusion, GlobalConfusion, IdentityConfusion, PixelConfusion
 from annotruth.nn.features import FeatureAnnotators, FeaturePixelAnnotators, FeatureTable
 from annotruth.nn.labels import class_index, is_given
 from annotruth.nn.likelihood import observed_log_likelihood
 from annotruth.nn.low_rank import GlobalLowRankConfusion, LowRankConfusion
+from annotruth.nn.marking import MarkingRates
 from annotruth.nn.objective import noisy_label_loss
 from annotruth.nn.prob_unet import ProbabilisticUNet
+from annotruth.nn.smoothness import smoothness_loss
 
 __all__ = [
     "AnySize",
+    "Complement",
     "Confusion",
     "FeatureAnnotators",
     "FeaturePixelAnnotators",
@@ -35,6 +39,8 @@ __all__ = [
     "KnownAnnotators",
     "LowRankAnnotators",
     "LowRankConfusion",
+    "MarkingRates",
+    "NegativeConfusion",
     "PixelAnnotators",
     "PixelConfusion",
     "PixelHeads",
@@ -49,5 +55,6 @@ __all__ = [
     "observed_log_likelihood",
     "small_cnn",
     "small_resnet",
+    "smoothness_loss",
     "unet",
 ]

@@ -17,6 +17,9 @@ from annotruth.nn.labels import class_index, is_given
 from annotruth.nn.likelihood import diagonal_of
 from annotruth.nn.rows import log_row_probabilities
 
+PACE = 30.0
+"""By how much the scores of M count: it has few numbers, and must keep pace with networks at one learning rate."""
+
 
 class Complement(nn.Module):
     """M: which class somebody says a pixel is *not*, by the class they take it for; [taken for, said not to be].
@@ -36,7 +39,7 @@ class Complement(nn.Module):
     def forward(self) -> Tensor:
         """Logarithms (classes, classes), whose exponentials sum to 1 in each row."""
         itself = torch.eye(len(self.scores), dtype=torch.bool, device=self.scores.device)
-        return self.scores.masked_fill(itself, -torch.inf).log_softmax(dim=1)
+        return (PACE * self.scores).masked_fill(itself, -torch.inf).log_softmax(dim=1)
 
 
 @dataclass
