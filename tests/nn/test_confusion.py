@@ -11,6 +11,7 @@ from annotruth.metrics import per_item_confusion
 from annotruth.nn import (
     Confusion,
     GlobalConfusion,
+    GlobalLowRankConfusion,
     IdentityConfusion,
     LowRankConfusion,
     PixelConfusion,
@@ -19,7 +20,16 @@ from annotruth.nn import (
 
 BATCH, RATERS, CLASSES = 3, 2, 4
 SIZES = [(), (5,), (4, 6), (2, 3, 4)]
-KINDS = ["identity", "global", "global per item", "pixel", "low rank 1", "low rank 3"]
+KINDS = [
+    "identity",
+    "global",
+    "global per item",
+    "pixel",
+    "low rank 1",
+    "low rank 3",
+    "global low rank 1",
+    "global low rank 3",
+]
 
 
 def make(kind: str, size: tuple[int, ...]) -> Confusion:
@@ -37,6 +47,8 @@ def make(kind: str, size: tuple[int, ...]) -> Confusion:
     if kind == "pixel":
         return PixelConfusion(2 * draw(BATCH, RATERS, CLASSES, CLASSES, *size))
     rank = int(kind[-1])
+    if kind.startswith("global"):
+        return GlobalLowRankConfusion(2 * draw(RATERS, 2, CLASSES, rank))
     head = nn.Conv1d(5, RATERS * 2 * CLASSES * rank, kernel_size=1).double()
     with torch.no_grad():
         head.weight.copy_(draw(*head.weight.shape))
@@ -110,12 +122,15 @@ def test_mean_rows_are_what_the_metric_gives(kind, size):
     np.testing.assert_allclose((rows / weight).detach().numpy(), expected)
 
 
-@pytest.mark.parametrize("kind", ["global", "global per item", "pixel", "low rank 1", "low rank 3"])
-def test_gradients_are_those_of_finite_differences(kind, monkeypatch):
+@pytest.mark.parametrize("size", [(), (3,)])
+@pytest.mark.parametrize("kind", KINDS[1:])
+def test_gradients_are_those_of_finite_differences(kind, size, monkeypatch):
     monkeypatch.setattr(blocks, "_NUMBERS_ON_CPU", 60)
-    log_truth, labels, row_weight = data((3,))
-    confusion = make(kind, (3,))
-    values = {"pixel": "scores", "low rank": "features"}.get(kind.rstrip(" 123"), "matrices")
+    log_truth, labels, row_weight = data(size)
+    confusion = make(kind, size)
+    values = {"pixel": "scores", "low rank": "features", "global low rank": "scores"}.get(
+        kind.rstrip(" 123"), "matrices"
+    )
 
     def explain(log_truth: Tensor, learnt: Tensor) -> tuple[Tensor, Tensor]:
         setattr(confusion, values, learnt)

@@ -108,16 +108,21 @@ class GlobalLowRankConfusion(Confusion):
 
     def _explain(self, log_truth: Tensor, labels: Tensor, row_weight: Tensor) -> tuple[Tensor, Tensor]:
         stay, mix, pattern = self._log_parts()
+        diagonal = stay.exp() + (mix + pattern).exp().sum(dim=2)
+        trace = torch.einsum("ri,bis->brs", diagonal, row_weight)
+        # p(the rater draws from pattern k): a matrix product, whose terms are no smaller than the smallest mix.
+        used = torch.einsum("bis,rik->brsk", log_truth.exp(), mix.exp())
+        given = is_given(labels, stay.shape[1])
+        if labels.shape[2] == 1:  # one label per item: look at the given ones only, as of many raters few answer
+            item, rater, pixel = given.nonzero(as_tuple=True)
+            observed = labels[item, rater, pixel].long()
+            stayed = log_truth[item, observed, pixel] + stay[rater, observed]
+            explained = _stayed_or_drawn(stayed, used[item, rater, pixel], pattern[rater, observed])
+            return log_truth.new_zeros(labels.shape).index_put((item, rater, pixel), explained), trace
         rater = torch.arange(len(stay), device=stay.device).view(1, -1, 1)
         observed = class_index(labels, stay.shape[1])
         stayed = log_truth.gather(1, observed) + stay[rater, observed]
-        # p(the rater draws from pattern k): a matrix product, whose terms are no smaller than the smallest mix.
-        used = torch.einsum("bis,rik->brsk", log_truth.exp(), mix.exp())
-        drawn = used.clamp_min(torch.finfo(used.dtype).tiny).log() + pattern[rater, observed]
-        log_likelihood = _log_sum(torch.cat([stayed.unsqueeze(3), drawn], dim=3), dim=3)
-        diagonal = stay.exp() + (mix + pattern).exp().sum(dim=2)
-        trace = torch.einsum("ri,bis->brs", diagonal, row_weight)
-        return log_likelihood.masked_fill(~is_given(labels, stay.shape[1]), 0), trace
+        return _stayed_or_drawn(stayed, used, pattern[rater, observed]).masked_fill(~given, 0), trace
 
     def _summed_rows(self, truth: Tensor) -> Tensor:
         return truth.sum(dim=2)[:, None, :, None] * self.dense()
@@ -127,6 +132,12 @@ class GlobalLowRankConfusion(Confusion):
         mix, pattern = self.scores.unbind(dim=1)
         shares = F.pad(mix, (1, 0)).log_softmax(dim=2)  # staying, at odds of 1, and each pattern
         return shares[:, :, 0], shares[:, :, 1:], pattern.log_softmax(dim=1)
+
+
+def _stayed_or_drawn(stayed: Tensor, used: Tensor, pattern: Tensor) -> Tensor:
+    """log(exp(stayed) + Σ_k used_k · exp(pattern_k)), from (...), (..., rank) and (..., rank)."""
+    drawn = used.clamp_min(torch.finfo(used.dtype).tiny).log() + pattern
+    return _log_sum(torch.cat([stayed.unsqueeze(-1), drawn], dim=-1), dim=-1)
 
 
 def _log_sum(logs: Tensor, dim: int) -> Tensor:
