@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from sklearn.metrics import f1_score
 
 from annotruth import STAPLE
 from annotruth.confusion import confusion_counts, normalise_rows
@@ -151,6 +152,15 @@ def test_masks_need_somebody_who_is_close(yardstick: Yardstick) -> None:
     assert "No rater is faithful on ink (closest: over, Dice 0.66)" in problem
     close = [[0.985, 0.015], [0.05, 0.95]]
     assert identifiability_problems(raters(OVER, UNDER, WRONG, close), THIN, yardstick=yardstick, **known) == []
+
+
+def test_of_answers_the_words_are_those_of_label_tables() -> None:
+    poor = [[0.5, 0.5], [0.6, 0.4]]
+    problem = identifiability_problems(raters(*[poor] * 3), classes=["cat", "dog"], raters=["ann", "bo", "cy"])[-1]
+    score = f1_score([0] * 10 + [1] * 10, [0] * 5 + [1] * 5 + [0] * 6 + [1] * 4, pos_label=1)
+    assert f"No rater is faithful on cat (closest: ann, F1 0.48), dog (closest: ann, F1 {score:.2f})" in problem
+    assert "each often takes it for another class, or another for it, and the errors do not cancel" in problem
+    assert not re.search("Dice|draw|invents", problem)
 
 
 def test_raters_who_agree_with_each_other_are_not_to_blame() -> None:

@@ -128,7 +128,7 @@ def identifiability_problems(
     if not anchored:
         problems += _swapped(mean, names) or _not_dominant(mean, names)
     support = _Support(matrices, mean, frequency[seen], yardstick, None if alike is None else alike[seen])
-    problems += support.nobody(names, who)
+    problems += support.nobody(names, who, masks)
     return problems + (support.one_alone(names, who) if masks and not anchored else [])
 
 
@@ -265,17 +265,16 @@ class _Support:
             np.diag(mean_share) > margin * np.where(off, -np.inf, mean_share).max(axis=0)
         )
 
-    def nobody(self, names: list[str], raters: list[str]) -> list[str]:
+    def nobody(self, names: list[str], raters: list[str], masks: bool) -> list[str]:
         """Name classes that no rater marks faithfully and whose errors do not cancel in the mean either."""
+        score = "Dice" if masks else "F1"  # the same number, by the name it has for drawings and for answers
+        wrong = "misses or invents much of it" if masks else "often takes it for another class, or another for it"
         lost = np.flatnonzero(~(self.faithful.any(axis=0) | self.cancels | self.agreed))
         if len(lost) == 0:
             return []
         closest = self.dice.argmax(axis=0)
-        listed = [f"{names[c]} (closest: {raters[closest[c]]}, Dice {self.dice[closest[c], c]:.2f})" for c in lost]
-        return [
-            f"No rater is faithful on {shorten(listed, 3)}: each misses or invents much of it, and the errors do not "
-            "cancel."
-        ]
+        listed = [f"{names[c]} (closest: {raters[closest[c]]}, {score} {self.dice[closest[c], c]:.2f})" for c in lost]
+        return [f"No rater is faithful on {shorten(listed, 3)}: each {wrong}, and the errors do not cancel."]
 
     def one_alone(self, names: list[str], raters: list[str]) -> list[str]:
         """Name classes on which only one rater is close to the estimate, and all others err to one side of it."""
