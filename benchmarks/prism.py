@@ -27,7 +27,7 @@ def training_step(method: str, side: int) -> Callable[[], None]:
     torch.manual_seed(SEED)
     made, shape = make_method(method), Shape(channels=1, raters=RATERS, classes=2, dims=2)
     parts = made.build(shape)
-    optimiser = torch.optim.AdamW(parts.parameters())
+    optimiser = torch.optim.AdamW(parts.parameters(), fused=True)  # as in training
     labels = torch.randint(0, 2, (BATCH, made.supervising_raters(shape), side, side), dtype=torch.uint8)
     batch = Batch(torch.randn(BATCH, 1, side, side), labels)
 
@@ -91,13 +91,14 @@ def write(folder: Path, rows: list[Row]) -> None:
         "# Speed and memory of mrprism",
         "",
         "Made by `python -m benchmarks.prism`. A step is forward, backward and the optimiser's, in single precision. "
-        f"Times are the shortest of {REPEATS} steps each, taken in turns. Memory is what three steps add to a process of its "
-        "own at their worst moment, weights and inputs included, libraries not.",
+        f"Times are the shortest of {REPEATS} steps each, taken in turns. Memory is what three steps add to a process "
+        "of its own at their worst moment, weights and inputs included, libraries not.",
         "",
         *["| " + " | ".join(cells) + " |" for cells in (heads, ["---"] * len(heads), *map(line, rows))],
         "",
         "Each item takes part in one of the three recurrences per step, so that a step costs one recurrence with "
-        "gradients and one without, on average. Places attend to each other within windows of 8×8: memory grows with the pixels.",
+        "gradients and one without, on average. Places attend to each other within windows of 4×4: memory grows "
+        "with the pixels.",
         "",
         f"Measured on: {', '.join(f'{name} {value}' for name, value in about.items())}. Seed {SEED}.",
         "",

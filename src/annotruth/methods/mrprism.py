@@ -129,14 +129,15 @@ class MrPrism(Confident):
         step = parts.step(features, confidence)
         mask, anybody = step.log_truth.exp(), is_given(labels, given.shape[2]).any(dim=1)
         likelihood = multi_head_loss(given, step.matrices, step.mask)
-        loss = ssim_loss(mask, unpatched(target, size), anybody)
+        # Of the foreground classes: what is left is the background.
+        loss = ssim_loss(mask[:, 1:], unpatched(target[:, 1:], size), anybody)
         if self.head_loss != "shuffle":
             loss = loss + likelihood
         if self.head_loss != "multi-head":
             thought = (opinions(step.mask, step.matrices.detach()) > CUT).float()
-            of_heads = unpatched(fuse(self.fusion, thought, step.matrices, step.mask, prior=False), size)
+            of_heads = unpatched(fuse(self.fusion, thought, step.matrices, step.mask, prior=False)[:, 1:], size)
             shuffled = shuffle_loss(self.fusion, given, step.matrices, step.mask, self.shuffles)
-            loss = loss + ssim_loss(of_heads, mask, anybody) + self.shuffle_weight * shuffled
+            loss = loss + ssim_loss(of_heads, mask[:, 1:], anybody) + self.shuffle_weight * shuffled
         return loss, likelihood.detach()
 
     def _begin(self, parts: PrismParts, labels: Tensor, per_item: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-WINDOW = {2: 8, 3: 4}
-"""Longest side of a window, by number of spatial axes: 64 places see each other."""
+WINDOW = {2: 4, 3: 3}
+"""Longest side of a window, by number of spatial axes: convolutions see further, attention need not."""
 HEAD = 16
 """Channels of one head of attention."""
 
@@ -19,17 +19,17 @@ HEAD = 16
 class Windows:
     """Cuts feature maps of one size into equal windows, and puts them together again.
 
-    Windows are as even as can be: 14 places become two windows of 7. Where they do not fit, the far ends are padded,
+    Windows are as even as can be: 6 places become two windows of 3. Where they do not fit, the far ends are padded,
     and nobody attends to the padding.
 
     Examples
     --------
-    >>> windows = Windows((14, 9))
+    >>> windows = Windows((6, 5))
     >>> windows.lengths
-    (7, 5)
-    >>> places = windows.cut(torch.arange(14 * 9.0).view(1, 1, 14, 9))
+    (3, 3)
+    >>> places = windows.cut(torch.arange(6 * 5.0).view(1, 1, 6, 5))
     >>> places.shape, windows.join(places)[0, 0, 0]
-    (torch.Size([4, 35, 1]), tensor([0., 1., 2., 3., 4., 5., 6., 7., 8.]))
+    (torch.Size([4, 9, 1]), tensor([0., 1., 2., 3., 4.]))
     """
 
     def __init__(self, size: Sequence[int], longest: int | None = None) -> None:
@@ -162,14 +162,13 @@ class RaterHeads(nn.Module):
         super().__init__()
         self.attention = Attention(channels, raters, width)
         self.kept = nn.Linear(channels, raters * width)
-        self.mlp = Mlp(width)
-        self.norms = nn.ModuleList([nn.LayerNorm(width) for _ in range(2)])
+        self.norm, self.mlp = nn.LayerNorm(width), Mlp(width)
 
     def forward(self, places: Tensor, positions: Tensor, seen: Tensor | None) -> Tensor:
         at = places + positions
         found = self.attention(at, at, places, seen)
-        x = self.norms[0](self.kept(places).view(found.transpose(1, 2).shape).transpose(1, 2) + found)
-        return self.norms[1](x + self.mlp(x))
+        x = self.kept(places).unflatten(2, (self.attention.heads, -1)).transpose(1, 2) + found
+        return x + self.mlp(self.norm(x))
 
 
 def _pad(features: Tensor, missing: list[int]) -> Tensor:

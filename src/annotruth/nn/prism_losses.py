@@ -78,6 +78,6 @@ def multi_head_loss(given: Tensor, matrices: Tensor, truth: Tensor) -> Tensor:
     >>> multi_head_loss(said(torch.tensor([[[0]]]), classes=2), matrices, truth).exp()  # 1 / (0.45 + 0.1)
     tensor(1.8182)
     """
-    probability = (opinions(truth, matrices) * given).sum(dim=2)
     labelled = given.sum(dim=2)
-    return -(torch.where(labelled > 0, probability, 1).clamp_min(1e-9).log()).sum() / labelled.sum().clamp_min(1)
+    probability = (opinions(truth, matrices) * given).sum(dim=2) + (1 - labelled)  # 1 where there is nothing to explain
+    return -probability.clamp_min(1e-9).log().sum() / labelled.sum().clamp_min(1)
