@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -94,3 +96,46 @@ def test_mrnet_learns_the_weighted_mean_and_every_rater():
     loss, likelihood = method.loss(parts, batch, 0.5)
     torch.testing.assert_close(loss, of_mask + of_raters)
     torch.testing.assert_close(likelihood, of_mask.detach())
+
+
+@pytest.fixture
+def diagnosed() -> tuple[Annotations, dict[str, str]]:
+    """Large boxes are ill, small ones healthy; one rater draws what is there, one the same box everywhere."""
+    rng = np.random.default_rng(0)
+    masks, diagnosis = np.zeros((24, 2, 12, 12), dtype=np.uint8), {}
+    for index, item in enumerate(masks):
+        side = int(rng.integers(7, 10) if index % 2 else rng.integers(2, 5))
+        item[0, 1 : 1 + side, 1 : 1 + side] = 1
+        item[1, 3:8, 3:8] = 1
+        diagnosis[f"item_{index}"] = "ill" if index % 2 else "healthy"
+    images = (masks[:, :1] + rng.normal(0, 0.2, (24, 1, 12, 12))).astype(np.float32)
+    items = list(diagnosis)
+    return Annotations.from_masks(masks, images=images, raters=["ann", "bob"], items=items), diagnosis
+
+
+def test_diag_trusts_whom_the_diagnosis_bears_out(diagnosed, tmp_path):
+    ann, diagnosis = diagnosed
+    file = tmp_path / "diagnosis.json"
+    file.write_text(json.dumps(diagnosis))
+    for given in (diagnosis, str(file)):
+        method = make_method("diag", {"diagnosis": given})
+        method.check(ann)
+        parts = method.build(Shape(channels=1, raters=2, classes=2, dims=2))
+        method.prepare(parts, ann)
+        assert parts.weights[0] > 3 * parts.weights[1]
+        assert parts.weights.mean() == pytest.approx(1)
+    batch = Batch(torch.randn(1, 1, 12, 12), torch.from_numpy(ann.masks[:1]))
+    target = (parts.weights[:, None, None] * torch.from_numpy(ann.masks[0])).sum(dim=0) / 2
+    log_truth = parts.log_truth(batch.images)[0]
+    expected = -(target * log_truth[1] + (1 - target) * log_truth[0]).mean()
+    torch.testing.assert_close(method.loss(parts, batch, 0.5)[0], expected)
+
+
+def test_diag_needs_a_diagnosis_of_every_item(diagnosed):
+    ann, diagnosis = diagnosed
+    for given, words in (
+        (None, "needs diagnosis="), ({"item_0": 1}, "No diagnosis is given for item_1"),
+        (dict.fromkeys(diagnosis, "ill"), "the same diagnosis"), ("nowhere.json", "holds no diagnoses"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=words):
+            make_method("diag", {"diagnosis": given}).check(ann)
