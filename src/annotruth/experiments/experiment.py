@@ -71,8 +71,8 @@ class Metric:
 class Row:
     """A line of the table: a method with options, under a name of its own.
 
-    ``lines`` are the curves it is a point of, where the experiment draws curves; by default one of its own. ``data`` are
-    arguments of the task that hold for this row alone, where methods learn from different labels of the same items.
+    ``lines`` are the curves it is a point of, where the experiment draws curves; by default one of its own. ``data``
+    are arguments of the task that hold for this row alone, where methods learn from different labels of the same items.
     """
 
     method: str

@@ -243,8 +243,8 @@ class Segmenter(Weighing, Estimator):
     def sample(self, images: np.ndarray | Sequence[np.ndarray], n: int, seed: int = 0) -> Any:
         """What n people might draw on each image: (n, items, *spatial) uint8.
 
-        Where the method learns how each rater errs, a drawing is what one of them would draw, picked at random, with the
-        variety that the probabilities of that rater's labels leave (``separate``: what one of its networks draws).
+        Where the method learns how each rater errs, a drawing is what one of them would draw, picked at random, with
+        the variety that the probabilities of that rater's labels leave (``separate``: what one of its networks draws).
         ``prob-unet`` draws from its latent. Other methods know of no variety, and give their one prediction n times.
 
         Each drawing is one person's: chance decides once per drawing and image, never pixel by pixel, and stays the
