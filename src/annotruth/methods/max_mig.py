@@ -41,7 +41,7 @@ class Jury(nn.Module):
         scores = rater_rows(self.scores, raters)
         item, rater, pixel = is_given(labels, scores.shape[1]).nonzero(as_tuple=True)
         said = scores[rater, :, class_index(labels[item, rater, pixel], scores.shape[1])]
-        total = torch.zeros(len(labels), labels.shape[2], scores.shape[1], device=said.device)
+        total = said.new_zeros(len(labels), labels.shape[2], scores.shape[1])
         total = total.index_put((item, pixel), said, accumulate=True) + self.log_prior
         return total.log_softmax(dim=2).movedim(2, 1)
 
