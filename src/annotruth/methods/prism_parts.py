@@ -153,4 +153,6 @@ def everywhere(values: Tensor, like: Tensor) -> Tensor:
 
 def cropped(values: Tensor, images: Tensor) -> Tensor:
     """Values (..., *spatial) without what was padded to the images."""
-    return values[(..., *[slice(length) for length in images.shape[2:]])]
+    size = images.shape[2:]
+    window = [slice(None)] * (values.ndim - len(size)) + [slice(length) for length in size]
+    return values[tuple(window)]
