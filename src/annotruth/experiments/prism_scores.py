@@ -54,7 +54,9 @@ def _fused_by(estimators: Callable[[], list[STAPLE | MajorityVote]]) -> Callable
             return None
         held_out = trained.task.held_out
         with quietly():
-            return max(dice(estimator.fit(held_out).predict(), held_out.truth) for estimator in estimators())
+            return max(
+                dice(np.asarray(estimator.fit(held_out).predict()), held_out.truth) for estimator in estimators()
+            )
 
     return score
 

@@ -55,7 +55,7 @@ class Windows:
         whole = split.permute(order).reshape(
             len(split), -1, *(count * length for count, length in zip(self.counts, self.lengths))
         )
-        return whole[(..., *[slice(length) for length in self.size])]
+        return whole[tuple([slice(None), slice(None)] + [slice(length) for length in self.size])]
 
     def seen(self, features: Tensor) -> Tensor | None:
         """Which places are not padding, for the attention: (batch · windows, 1, 1, places); None where all are."""

@@ -61,5 +61,5 @@ def integration_of(name: str) -> Callable[[int, int], nn.Module]:
     >>> integration_of("concat").__name__
     'Concat'
     """
-    one_of(name, INTEGRATIONS, "integration")
+    one_of(name, tuple(INTEGRATIONS), "integration")
     return INTEGRATIONS[name]

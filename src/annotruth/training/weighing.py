@@ -49,9 +49,7 @@ class Weighing:
         return found[0].numpy()
 
     @torch.no_grad()
-    def fuse(
-        self, annotations: Annotations, *, recurrence: int | None = None, confidences: Confidences = None
-    ) -> np.ndarray | list[np.ndarray]:
+    def fuse(self, annotations: Annotations, *, recurrence: int | None = None, confidences: Confidences = None) -> Any:
         """Fuse masks that raters drew, by what the model knows of them and sees in the images.
 
         Where ``predict_proba`` looks at images alone, this looks at the masks, too.
