@@ -148,8 +148,8 @@ NOISE = Experiment(
     findings=(above_others("pixel-cm"),),
     notes=(
         NOTE,
-        "A rater leaves a mask blank with the strength as probability, always from 1 on. Below 1 it is chance which mask "
-        "is blank, and no method can foretell a picture's matrix: CM RMSE, picture by picture, is larger there.",
+        "A rater leaves a mask blank with the strength as probability, always from 1 on. Below 1 it is chance which "
+        "mask is blank, and no method can foretell a picture's matrix: CM RMSE, picture by picture, is larger there.",
     ),
     curves=Curves("rater_dice", "mean Dice of the raters' own masks"),
 )
