@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
-from importlib.metadata import version
-from pathlib import Path
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from annotruth.nn import LowRankConfusion, PixelConfusion, noisy_label_loss
-from benchmarks.measure import ROOT, PeakMemory, Row, machine, seconds
-from benchmarks.results import line
+from benchmarks.measure import ROOT, PeakMemory, Row, in_turns
+from benchmarks.results import report
 
 SEED, TRACE_WEIGHT, REPEATS = 0, 0.01, 15
 BATCH, RATERS, CLASSES, SIZE = 8, 5, 4, 192
@@ -88,12 +84,6 @@ def task(name: str, batch: int = BATCH, size: int = SIZE) -> tuple[Problem, Call
     return inputs, step
 
 
-def in_turns(one: Callable[[], None], other: Callable[[], None], repeats: int) -> tuple[float, float]:
-    """The shortest time of each, so that whatever else the machine does slows both."""
-    pairs = [(seconds(one), seconds(other)) for _ in range(repeats)]
-    return min(first for first, _ in pairs), min(second for _, second in pairs)
-
-
 def peak_memory(name: str) -> int:
     """Bytes that a first step needs at its worst moment, its inputs included, in a process of its own."""
     command = [sys.executable, "-W", "ignore", "-m", "benchmarks.loss", "memory", name]
@@ -129,33 +119,6 @@ def run() -> Iterator[Row]:
     yield Row(work, peer, low_rank / full, "× the memory", 1, at_most=True, details=details)
 
 
-def write(folder: Path, rows: list[Row]) -> None:
-    """Write loss-speed.md and .json."""
-    about = {name: value for name, value in machine().items() if name not in ("numba", "SimpleITK", "crowd-kit")}
-    about |= {"torch": version("torch"), "threads": torch.get_num_threads()}
-    found = {"machine": about, "seed": SEED, "rows": [asdict(row) | {"passed": row.passed} for row in rows]}
-    heads = ["work", "beside", "measured", "target", "reached", "behind it"]
-    page = [
-        "# Speed and memory of the loss",
-        "",
-        "Made by `python -m benchmarks.loss`. A step is forward and backward, in single precision, with the trace term "
-        "and a tenth of the labels missing. The first two lines: the same loss of the same inputs. "
-        f"Times are the shortest of {REPEATS} steps each (3 in the last line), taken in turns. Memory is the highest "
-        "that a process of its own reached during its first step, inputs included, libraries not.",
-        "",
-        *["| " + " | ".join(cells) + " |" for cells in (heads, ["---"] * len(heads), *map(line, rows))],
-        "",
-        "Full matrices are scored for all pixels at once, 100 numbers each for 10 classes. Those of low rank have as "
-        "many numbers for 50 classes, but are computed block by block from the features and never kept.",
-        "",
-        f"Measured on: {', '.join(f'{name} {value}' for name, value in about.items())}. Seed {SEED}.",
-        "",
-    ]
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "loss-speed.json").write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
-    (folder / "loss-speed.md").write_text("\n".join(page))
-
-
 def main() -> int:
     """Give 0 if every target was reached, else 1."""
     if sys.argv[1:2] == ["memory"]:
@@ -165,11 +128,18 @@ def main() -> int:
             step()
         print(peak.extra)
         return 0
-    rows = list(run())
-    for row in rows:
-        print(" | ".join(line(row)))
-    write(ROOT / "docs" / "results", rows)
-    return 0 if all(row.passed for row in rows) else 1
+    return report(
+        "loss-speed",
+        "Speed and memory of the loss",
+        "Made by `python -m benchmarks.loss`. A step is forward and backward, in single precision, with the trace term "
+        "and a tenth of the labels missing. The first two lines: the same loss of the same inputs. "
+        f"Times are the shortest of {REPEATS} steps each (3 in the last line), taken in turns. Memory is the highest "
+        "that a process of its own reached during its first step, inputs included, libraries not.",
+        "Full matrices are scored for all pixels at once, 100 numbers each for 10 classes. Those of low rank have as "
+        "many numbers for 50 classes, but are computed block by block from the features and never kept.",
+        run(),
+        SEED,
+    )
 
 
 if __name__ == "__main__":

@@ -59,6 +59,15 @@ def seconds(work: Callable[[], Any], repeats: int = 1) -> float:
     return min(times)
 
 
+def in_turns(one: Callable[[], None], other: Callable[[], None], repeats: int) -> tuple[float, float]:
+    """The shortest time of each, taken in turns, so that both meet the same quiet moments.
+
+    Not the median: on a busy machine longer work is interrupted more often, which would count against it.
+    """
+    pairs = [(seconds(one), seconds(other)) for _ in range(repeats)]
+    return min(first for first, _ in pairs), min(second for _, second in pairs)
+
+
 def in_fresh_process(task: str, *arguments: str, cache: Path | None = None) -> dict[str, Any]:
     """Run ``benchmarks.tasks`` in a process of its own and give the JSON it prints last.
 

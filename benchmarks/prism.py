@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
-from importlib.metadata import version
-from pathlib import Path
 
 import torch
 
 from annotruth.methods import Batch, Shape, make_method
-from benchmarks.loss import in_turns
-from benchmarks.measure import ROOT, PeakMemory, Row, machine
-from benchmarks.results import line
+from benchmarks.measure import ROOT, PeakMemory, Row, in_turns
+from benchmarks.results import report
 
 SEED, REPEATS, BATCH, RATERS = 0, 15, 2, 7
 SIDE, LARGE, LARGER = 128, 256, 512
@@ -81,33 +76,6 @@ def run() -> Iterator[Row]:
     )
 
 
-def write(folder: Path, rows: list[Row]) -> None:
-    """Write prism-speed.md and .json."""
-    about = {name: value for name, value in machine().items() if name not in ("numba", "SimpleITK", "crowd-kit")}
-    about |= {"torch": version("torch"), "threads": torch.get_num_threads()}
-    found = {"machine": about, "seed": SEED, "rows": [asdict(row) | {"passed": row.passed} for row in rows]}
-    heads = ["work", "beside", "measured", "target", "reached", "behind it"]
-    page = [
-        "# Speed and memory of mrprism",
-        "",
-        "Made by `python -m benchmarks.prism`. A step is forward, backward and the optimiser's, in single precision. "
-        f"Times are the shortest of {REPEATS} steps each, taken in turns. Memory is what three steps add to a process "
-        "of its own at their worst moment, weights and inputs included, libraries not.",
-        "",
-        *["| " + " | ".join(cells) + " |" for cells in (heads, ["---"] * len(heads), *map(line, rows))],
-        "",
-        "Each item takes part in one of the three recurrences per step, so that a step costs one recurrence with "
-        "gradients and one without, on average. Places attend to each other within windows of 4×4: memory grows "
-        "with the pixels.",
-        "",
-        f"Measured on: {', '.join(f'{name} {value}' for name, value in about.items())}. Seed {SEED}.",
-        "",
-    ]
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "prism-speed.json").write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
-    (folder / "prism-speed.md").write_text("\n".join(page))
-
-
 def main() -> int:
     """Give 0 if every target was reached, else 1."""
     if sys.argv[1:2] == ["memory"]:
@@ -118,11 +86,18 @@ def main() -> int:
                 step()
         print(peak.extra)
         return 0
-    rows = list(run())
-    for row in rows:
-        print(" | ".join(line(row)))
-    write(ROOT / "docs" / "results", rows)
-    return 0 if all(row.passed for row in rows) else 1
+    return report(
+        "prism-speed",
+        "Speed and memory of mrprism",
+        "Made by `python -m benchmarks.prism`. A step is forward, backward and the optimiser's, in single precision. "
+        f"Times are the shortest of {REPEATS} steps each, taken in turns. Memory is what three steps add to a process "
+        "of its own at their worst moment, weights and inputs included, libraries not.",
+        "Each item takes part in one of the three recurrences per step, so that a step costs one recurrence with "
+        "gradients and one without, on average. Places attend to each other within windows of 4×4: memory grows "
+        "with the pixels.",
+        run(),
+        SEED,
+    )
 
 
 if __name__ == "__main__":

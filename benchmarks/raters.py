@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
-from importlib.metadata import version
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -18,8 +14,8 @@ from annotruth.methods import Shape, make_method
 from annotruth.training.answered import AnsweredItems
 from annotruth.training.data import Standard
 from annotruth.training.optimiser import RowAdamW
-from benchmarks.measure import ROOT, PeakMemory, Row, machine, seconds
-from benchmarks.results import line
+from benchmarks.measure import PeakMemory, Row, in_turns
+from benchmarks.results import report
 
 SEED, REPEATS = 0, 100
 FEW, MANY = 5, 5000
@@ -61,23 +57,12 @@ def training(method: str, raters: int, classes: int, size: tuple[int, ...]) -> C
     return step
 
 
-def in_turns(one: Callable[[], None], other: Callable[[], None]) -> tuple[float, float]:
-    """The shortest time of each, steps taken in turns, so that both meet the same quiet moments.
-
-    Not the median: on a busy machine a longer step is interrupted more often, which would count against it.
-    """
-    for work in (one, other):
-        work()
-    times = [(seconds(one), seconds(other)) for _ in range(REPEATS)]
-    first, second = np.min(times, axis=0).tolist()
-    return first, second
-
-
 def run() -> Iterator[Row]:
     """Time of a step by method and kind of data, and memory with a thousand classes."""
     for kind, size in DATA.items():
         for method in ("global-cm", "global-cm-lowrank", "crowd-layer", "max-mig"):
-            many, few = in_turns(training(method, MANY, CLASSES, size), training(method, FEW, CLASSES, size))
+            with_many, with_few = (training(method, raters, CLASSES, size) for raters in (MANY, FEW))
+            many, few = in_turns(with_many, with_few, REPEATS)
             details = {"ms": round(1000 * many, 2), "ms with few": round(1000 * few, 2)}
             work = f"A step of {method} on {kind}, {MANY:,} raters, {CLASSES} classes"
             yield Row(work, f"{FEW} raters", many / few, "× the time", MOST, at_most=True, details=details)
@@ -89,38 +74,19 @@ def run() -> Iterator[Row]:
     yield Row(work, "full matrices", peak.extra / full, "× the memory", 0.05, at_most=True, details=details)
 
 
-def write(folder: Path, rows: list[Row]) -> None:
-    """Write raters-speed.md and .json."""
-    about = {name: value for name, value in machine().items() if name not in ("numba", "SimpleITK", "crowd-kit")}
-    about |= {"torch": version("torch"), "threads": torch.get_num_threads()}
-    found = {"machine": about, "seed": SEED, "rows": [asdict(row) | {"passed": row.passed} for row in rows]}
-    heads = ["work", "beside", "measured", "target", "reached", "behind it"]
-    page = [
-        "# Speed with thousands of raters",
-        "",
+def main() -> int:
+    """Give 0 if every target was reached, else 1."""
+    return report(
+        "raters-speed",
+        "Speed with thousands of raters",
         f"Made by `python -m benchmarks.raters`. Each of {ITEMS:,} random items is answered by two or three raters. A "
         f"step takes {BATCH} items: the batch is put together, loss, gradients, and one step of the optimiser. Times "
         f"are the shortest of {REPEATS} steps, with many raters and with few in turns, after the warm-up. The network "
         "is the default one: a small one makes whatever the raters cost show most.",
         "",
-        *["| " + " | ".join(cells) + " |" for cells in (heads, ["---"] * len(heads), *map(line, rows))],
-        "",
-        f"Measured on: {', '.join(f'{name} {value}' for name, value in about.items())}. Seed {SEED}.",
-        "",
-    ]
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "raters-speed.json").write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
-    (folder / "raters-speed.md").write_text("\n".join(page))
-
-
-def main() -> int:
-    """Give 0 if every target was reached, else 1."""
-    rows = []
-    for row in run():
-        print(" | ".join(line(row)), flush=True)
-        rows.append(row)
-    write(ROOT / "docs" / "results", rows)
-    return 0 if all(row.passed for row in rows) else 1
+        run(),
+        SEED,
+    )
 
 
 if __name__ == "__main__":

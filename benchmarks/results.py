@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 from benchmarks.data import SEED
-from benchmarks.measure import Row
+from benchmarks.measure import ROOT, Row, machine
 
 
 def write(folder: Path, rows: list[Row], growth: dict[int, float], compiling: dict[str, float], about: dict[str, Any],
@@ -47,10 +49,38 @@ def line(row: Row) -> list[str]:
     ]
 
 
-def _page(rows: list[Row], compiling: dict[str, float], about: dict[str, Any], notes: list[str]) -> str:
+def report(name: str, title: str, before: str, after: str, rows: Iterable[Row], seed: int) -> int:
+    """Measure the rows, print each, and write them to ``docs/results/<name>.md`` and ``.json`` between two paragraphs.
+
+    Gives 0 if every target was reached, else 1: what the process exits with.
+    """
+    import torch  # not above: label fusion is measured without it
+
+    measured = []
+    for row in rows:
+        print(" | ".join(line(row)), flush=True)
+        measured.append(row)
+    about = {name: value for name, value in machine().items() if name not in ("numba", "SimpleITK", "crowd-kit")}
+    about |= {"torch": version("torch"), "threads": torch.get_num_threads()}
+    found = {"machine": about, "seed": seed, "rows": [asdict(row) | {"passed": row.passed} for row in measured]}
+    parts = [f"# {title}", before, "\n".join(_table(measured)), after, _measured_on(about, seed)]
+    folder = ROOT / "docs" / "results"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.json").write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
+    (folder / f"{name}.md").write_text("\n\n".join(part for part in parts if part) + "\n")
+    return 0 if all(row.passed for row in measured) else 1
+
+
+def _table(rows: list[Row]) -> list[str]:
     heads = ["work", "beside", "measured", "target", "reached", "behind it"]
-    table = ["| " + " | ".join(cells) + " |" for cells in [heads, ["---"] * len(heads), *map(line, rows)]]
-    where = ", ".join(f"{name} {value}" for name, value in about.items())
+    return ["| " + " | ".join(cells) + " |" for cells in [heads, ["---"] * len(heads), *map(line, rows)]]
+
+
+def _measured_on(about: dict[str, Any], seed: int) -> str:
+    return f"Measured on: {', '.join(f'{name} {value}' for name, value in about.items())}. Seed {seed}."
+
+
+def _page(rows: list[Row], compiling: dict[str, float], about: dict[str, Any], notes: list[str]) -> str:
     return "\n".join(
         [
             "# Speed of label fusion",
@@ -59,7 +89,7 @@ def _page(rows: list[Row], compiling: dict[str, float], about: dict[str, Any], n
             "several repeats (the slow peers' of two). Times of fusion are of `fit` and `predict_proba` together, or "
             "of `fit` and `predict` where labels are the result.",
             "",
-            *table,
+            *_table(rows),
             "",
             "![How many times faster than peers, and time by number of answers](fusion-speed.png)",
             "",
@@ -67,7 +97,7 @@ def _page(rows: list[Row], compiling: dict[str, float], about: dict[str, Any], n
             f"disk: the first fusion of later processes takes {compiling['kept']:.2f} s longer than the next.",
             "",
             *[f"{note}\n" for note in notes],
-            f"Measured on: {where}. Seed {SEED}.",
+            _measured_on(about, SEED),
             "",
         ]
     )
