@@ -303,7 +303,7 @@ def spoil(cases: Path, how: str) -> None:
     elif how == "300 classes":
         np.save(file, mask.astype(np.int16) + 300)
     elif how == "another format":
-        file.rename(file.with_suffix(".jpg"))
+        file.rename(file.with_suffix(".bmp"))
 
 
 BAD = {

@@ -29,7 +29,7 @@ def digits() -> Annotations:
 
 @pytest.fixture(scope="module")
 def model(digits) -> Segmenter:
-    return Segmenter("mrprism", max_epochs=8, batch_size=12, validation=0, progress=False).fit(digits)
+    return Segmenter("mrprism", max_epochs=16, batch_size=12, validation=0, progress=False).fit(digits)
 
 
 def test_the_better_raters_get_more_confidence(model, digits):
