@@ -44,7 +44,7 @@ def training(method: str, raters: int, classes: int, size: tuple[int, ...]) -> C
     made, data = make_method(method, task="labels"), items(raters, classes, size)
     parts = made.build(Shape(size[0], raters, classes, len(size) - 1, "labels"))
     if method == "global-cm":
-        parts.stage.fill_(1)
+        parts.get_buffer("stage").fill_(1)
     optimiser = RowAdamW(parts.parameters(), lr=1e-3, fused=True)
     order = iter(np.random.default_rng(SEED).integers(0, ITEMS, (10_000, BATCH)).tolist())
 
