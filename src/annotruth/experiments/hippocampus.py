@@ -14,7 +14,7 @@ from annotruth.simulate import simulate_masks
 
 FULL = Scale({"train": 300, "test": 150}, {"max_epochs": 12, "batch_size": 4})
 QUICK = Scale({"train": 120, "test": 40}, {"max_epochs": 5})
-FULL_3D = Scale({"train": 20, "test": 8}, {"max_epochs": 40, "batch_size": 2, "patch_size": (40, 48, 40)})
+FULL_3D = Scale({"train": 20, "test": 8}, {"max_epochs": 40, "batch_size": 2, "patch_size": (32, 32, 32)})
 QUICK_3D = Scale({"train": 8, "test": 2}, {"max_epochs": 2, "patch_size": (16, 16, 16)})
 RATERS = ("good", "over", "under", "wrong")
 STRENGTH = 1.0
