@@ -11,6 +11,7 @@ import numpy as np
 from annotruth.annotations import Annotations
 from annotruth.experiments.experiment import Scale, Task
 from annotruth.experiments.folders import read_arrays
+from annotruth.experiments.groups import seen_and_held_out
 from annotruth.experiments.stand_in import shapes
 from annotruth.methods import Task as Kind
 from annotruth.nn import unet
@@ -57,8 +58,7 @@ def acdc_task(*, seed: int, train: int = 300, test: int = 150, folder: Path | No
     cases = Annotations.from_masks(
         strokes[:, None], images=images[:, None], classes=CLASSES, truth=truth, groups=patients
     )  # fmt: skip
-    parts = cases.split([0.7, 0.3], seed=seed)
-    seen, held_out = (part.take(np.sort(rng.permutation(len(part))[:most])) for part, most in zip(parts, (train, test)))
+    seen, held_out = seen_and_held_out(cases, 0.7, (train, test), seed, rng)
     what = "slices of ACDC" if folder is not None else "drawn shapes"
     return Task(
         train=seen,

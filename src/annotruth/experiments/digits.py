@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from annotruth.experiments.experiment import Scale, Task
 from annotruth.experiments.folders import read_arrays
-from annotruth.simulate import noisy_digits, simulate_masks
+from annotruth.simulate import MASK_RATERS, MaskRater, noisy_digits, simulate_masks
 from annotruth.simulate.digits import INK
 
 SETTINGS: Mapping[str, Mapping[str, Any]] = {"dense": {"keep": "all"}, "one-label": {"keep": 1}}
@@ -30,19 +30,20 @@ def digits_task(
     train: int = 1000,
     test: int = 500,
     strength: float = 1.0,
+    raters: Sequence[str | MaskRater] = MASK_RATERS,
     folder: Path | None = None,
 ) -> Task:
     """Digits to learn from and digits held out; both, and the raters, depend on the seed.
 
     Parameters
     ----------
-    keep : how many of the five raters label each digit to learn from
+    keep : how many of the raters label each digit to learn from
     strength : how strongly they err
     folder : with a file ``mnist.npz``; None = the bundled digits
     """
     images, truth = noisy_digit_pool(train, test, seed, folder)
-    seen = simulate_masks(truth[:train], keep=keep, strength=strength, seed=seed)
-    held_out = simulate_masks(truth[train:], strength=strength, seed=seed + 1)
+    seen = simulate_masks(truth[:train], raters, keep=keep, strength=strength, seed=seed)
+    held_out = simulate_masks(truth[train:], raters, strength=strength, seed=seed + 1)
     classes = ("background", "digit")
     where = "the 5,000 bundled digits of MNIST" if folder is None else "MNIST's own training and test digits"
     return Task(

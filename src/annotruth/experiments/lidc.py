@@ -10,6 +10,7 @@ import numpy as np
 from annotruth.annotations import Annotations
 from annotruth.experiments.experiment import Scale, Task
 from annotruth.experiments.folders import read_arrays
+from annotruth.experiments.groups import seen_and_held_out
 from annotruth.experiments.stand_in import shapes
 from annotruth.metrics import confusion_matrix
 from annotruth.simulate import simulate_masks
@@ -53,8 +54,7 @@ def lidc_task(
     cases = Annotations.from_masks(
         masks, images=images[:, None], raters=READERS, classes=("background", "nodule"), truth=truth, groups=patients
     )
-    parts = cases.split([0.75, 0.25], seed=seed)
-    seen, held_out = (_some(part, most, rng) for part, most in zip(parts, (train, test)))
+    seen, held_out = seen_and_held_out(cases, 0.75, (train, test), seed, rng)
     if keep != "all":
         seen = _thinned(seen, keep, rng)
     who = "slices of LIDC-IDRI" if folder is not None else "drawn shapes"
@@ -97,10 +97,6 @@ def _stand_in(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray,
     for item, readers in zip(masks, rng.integers(2, 5, size=n)):
         item[readers:] = MISSING_PIXEL
     return images[:, 0], masks, [f"patient {index // 5}" for index in range(n)]
-
-
-def _some(cases: Annotations, most: int, rng: np.random.Generator) -> Annotations:
-    return cases.take(np.sort(rng.permutation(len(cases))[:most]))
 
 
 def _thinned(cases: Annotations, keep: int, rng: np.random.Generator) -> Annotations:

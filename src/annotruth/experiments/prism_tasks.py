@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from annotruth.annotations import Annotations
-from annotruth.experiments.digits import noisy_digit_pool
+from annotruth.experiments.digits import digits_task
 from annotruth.experiments.experiment import Scale, Task
 from annotruth.experiments.folders import read_arrays
+from annotruth.experiments.groups import seen_and_held_out
 from annotruth.experiments.stand_in import shapes
 from annotruth.simulate import MaskRater, simulate_masks
 
@@ -52,18 +53,7 @@ def seven_raters_task(*, seed: int, train: int = 500, test: int = 200, folder: P
     ----------
     folder : with a file ``mnist.npz``; None = the bundled digits
     """
-    images, truth = noisy_digit_pool(train, test, seed, folder)
-    seen, held_out = (
-        simulate_masks(part, PEOPLE, seed=drawn) for part, drawn in ((truth[:train], seed), (truth[train:], seed + 1))
-    )
-    classes = ("background", "digit")
-    where = "the 5,000 bundled digits of MNIST" if folder is None else "MNIST's own training and test digits"
-    return Task(
-        train=seen.annotations(images=images[:train], classes=classes),
-        held_out=held_out.annotations(images=images[train:], classes=classes),
-        confusion=held_out.confusion_per_item,
-        about=f"{train:,} digits to learn from, {test:,} held out, of {where}; others, and other masks, for each seed",
-    )
+    return digits_task(keep="all", seed=seed, train=train, test=test, raters=PEOPLE, folder=folder)
 
 
 def nuclei_task(*, seed: int, train: int = 96, test: int = 48, folder: Path | None = None) -> Task:
@@ -79,8 +69,7 @@ def nuclei_task(*, seed: int, train: int = 96, test: int = 48, folder: Path | No
     cases = Annotations.from_masks(
         masks, images=images[:, None], raters=EXPERTS, classes=("background", "nucleus"), truth=truth, groups=groups
     )
-    parts = cases.split([0.67, 0.33], seed=seed)
-    seen, held_out = (part.take(np.sort(rng.permutation(len(part))[:most])) for part, most in zip(parts, (train, test)))
+    seen, held_out = seen_and_held_out(cases, 0.67, (train, test), seed, rng)
     what = "tiles of microscope pictures" if folder is not None else "drawn shapes"
     return Task(
         train=seen,
