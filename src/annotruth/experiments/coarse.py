@@ -72,7 +72,7 @@ MNIST = Experiment(
     ),
     notes=(
         coarse_digits.NOTE,
-        "400 digits are drawn on, with true masks for clean; with masks: those 400 masks, and drawings on 200 others.",
+        "400 digits are drawn on, with true masks for clean; with masks: those 400 masks, and drawings on 600 others.",
         PAPER_NOTE,
         SMALL_FORMS,
     ),

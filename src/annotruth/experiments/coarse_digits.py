@@ -16,10 +16,10 @@ from annotruth.validation import MISSING_PIXEL
 CLASSES = ("background", "digit")
 INK = 127
 """A pixel of more than this grey value is ink, half of the brightest, as in the paper."""
-FULL = Scale({"pool": 600, "test": 500}, {"max_epochs": 16})
-QUICK = Scale({"pool": 150, "test": 60, "train": 100}, {"max_epochs": 6})
-SWEEP = Scale({"pool": 300, "test": 500, "train": 300}, {"max_epochs": 16})
-QUICK_SWEEP = Scale({"pool": 100, "test": 50, "train": 100}, {"max_epochs": 6})
+FULL = Scale({"pool": 1000, "test": 500}, {"max_epochs": 16, "augment": True})
+QUICK = Scale({"pool": 150, "test": 60, "train": 100}, {"max_epochs": 6, "augment": True})
+SWEEP = Scale({"pool": 300, "test": 500, "train": 300}, {"max_epochs": 16, "augment": True})
+QUICK_SWEEP = Scale({"pool": 100, "test": 50, "train": 100}, {"max_epochs": 6, "augment": True})
 NOTE = (
     "Drawings are simulated: on the ink (positive) and on the rest (negative), each a little too large and with seven "
     "gaps three pixels wide; a ratio keeps the part of it nearest to a random point, and 0.01 is called a scribble."
@@ -29,7 +29,7 @@ NOTE = (
 def coarse_digits_task(
     *,
     seed: int,
-    pool: int = 600,
+    pool: int = 1000,
     train: int = 400,
     test: int = 500,
     semi: bool = False,

@@ -137,7 +137,8 @@ class CoarseCM(Method):
                 loss, likelihood, count = loss + given * of_term, likelihood + given * of_labels, count + given
         loss, likelihood = loss / count.clamp_min(1), likelihood / count.clamp_min(1)
         if self.smoothness and count:
-            loss = loss + self.smoothness * smoothness_loss(log_truth, batch.images)
+            in_doubt = slice(None) if batch.truth is None else ~is_given(batch.truth, classes).flatten(1).all(dim=1)
+            loss = loss + self.smoothness * smoothness_loss(log_truth[in_doubt], batch.images[in_doubt])
         return loss, likelihood
 
     def confusion(self, parts: Parts, images: Tensor) -> Confusion:
