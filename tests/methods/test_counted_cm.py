@@ -65,6 +65,25 @@ def test_first_everybody_is_judged_by_the_clearest_items_and_drawn_to_the_mean(m
     assert parts.stage == 1
 
 
+def test_three_labels_an_item_are_put_together_before_the_network_has_learnt_anything(method):
+    """Five people who confuse a class in nearly half of its items, each with another one."""
+    truth = np.random.default_rng(0).integers(0, 3, 600)
+    raters = label_group("pairwise-flipper", 5, 3, skill=0.55, seed=1)
+    simulation = simulate_labels(truth, raters, keep="all", seed=0)
+    parts = method.build(Shape(channels=3, raters=5, classes=3, dims=0, task="labels"), torch.nn.Linear(3, 3))
+    annotations = simulation.annotations(images=np.zeros((600, 3)), classes=["a", "b", "c"])
+    method.prepare(parts, annotations)
+    batch = Batch(torch.zeros(600, 3), torch.from_numpy(simulation.answers).long(), raters=torch.arange(5))
+    method.begin_epoch(parts.eval(), [batch], progress=0.05)
+    assert parts.stage == 0
+    method.begin_epoch(parts, [batch], progress=0.1)
+    assert parts.stage == 1
+    assert abs(parts.annotators.matrices.numpy() - simulation.confusion).max() < 0.2  # the identity: 0.5
+    one_each = simulate_labels(truth, raters, keep=1, seed=0)
+    method.prepare(parts, one_each.annotations(images=np.zeros((600, 3)), classes=["a", "b", "c"]))
+    assert not parts.many
+
+
 def test_the_trace_takes_part_in_learning_but_not_in_what_is_told(parts):
     heavy, light = (make_method("global-cm", {"trace_weight": weight}, "labels") for weight in (0.5, 0.0))
     scores(parts, "average")

@@ -18,7 +18,7 @@ from annotruth.errors import InputError
 from annotruth.fusion.em import confusion_from_counts
 from annotruth.methods.base import Batch, Method, Parts, Shape, register
 from annotruth.methods.em import AlternatingParts
-from annotruth.methods.em_steps import add_counts, cross_entropy, label_posterior
+from annotruth.methods.em_steps import add_counts, cross_entropy, label_posterior, label_shares
 from annotruth.nn import IdentityConfusion, KnownAnnotators, noisy_label_loss
 
 FAITHFUL, UNSEEN = 0.1, 0.01
@@ -37,6 +37,9 @@ LEAST_GAIN, LAST_SHARE = 0.02, 0.03
 frequency does, in nats, and the last epoch brought no more than this share of it."""
 LATEST = 0.5
 """Share of the training by which matrices are counted in any case."""
+MANY, EARLY = 3, 0.1
+"""Where items have so many labels on average, those of an item already tell its class when put together: matrices are
+counted after this share of the training."""
 SETTLED = 0.7
 """Share of the training before which no weights are chosen: matrices still move, and the learning rate is high."""
 
@@ -51,11 +54,13 @@ class CountedParts(AlternatingParts):
     steps : how many are in that mean
     explained : negative log-likelihood of a label, in nats: by the classes' frequency alone, and after the last epoch
     ready : whether the network has learnt what labels say at their word
+    many : whether items have so many labels that these can be put together
     """
 
     steps: Tensor
     explained: Tensor
     ready: Tensor
+    many: Tensor
 
     def __init__(self, truth: nn.Module, annotators: nn.Module, classes: int) -> None:
         super().__init__(truth, annotators, classes)
@@ -63,6 +68,7 @@ class CountedParts(AlternatingParts):
         self.register_buffer("steps", torch.tensor(0))
         self.register_buffer("explained", torch.full((2,), math.log(classes)))
         self.register_buffer("ready", torch.tensor(False))
+        self.register_buffer("many", torch.tensor(False))
 
     def log_truth(self, images: Tensor) -> Tensor:
         """Log-probabilities of the true class, by the network that learns; by the average wherever they are used."""
@@ -84,7 +90,8 @@ class CountedCM(Method):
 
     The network first learns from labels taken at their word. Each rater's labels are then counted on the items that it
     finds to be most clearly of each class, which are the class's own wherever the raters' mean matrix is diagonally
-    dominant. From then on they are counted anew before every epoch, against the posterior of the truth: the network and
+    dominant; where items have three labels or more, these have a say in it, and the network need not have learnt much.
+    From then on they are counted anew before every epoch, against the posterior of the truth: the network and
     all labels of an item together. The network learns from that posterior, which follows it at every step; this
     maximises the likelihood of all labels of an item, given the image.
 
@@ -96,7 +103,7 @@ class CountedCM(Method):
     trace_weight : how strongly raters are made out to be as unreliable as the labels allow, per label and diagonal
         entry; with ten classes and one label an item, 0.1 is what the paper calls 0.01
     warmup : share of the training in which labels are taken at their word; it goes on until the network has learnt
-        what they say, half of the training at most
+        what they say, half of the training at most. Where items have three labels or more, a tenth at most
     """
 
     name = "global-cm"
@@ -125,6 +132,7 @@ class CountedCM(Method):
         assert isinstance(parts, CountedParts)
         share = np.bincount(annotations.answers.label, minlength=len(annotations.classes)) / len(annotations.answers)
         parts.explained.fill_(float(entr(share).sum()))
+        parts.many.fill_(len(annotations.answers) >= MANY * len(annotations))
 
     def settled(self, parts: Parts, progress: float) -> bool:
         assert isinstance(parts, CountedParts)
@@ -132,8 +140,14 @@ class CountedCM(Method):
 
     def begin_epoch(self, parts: Parts, batches: Iterable[Batch], progress: float) -> None:
         assert isinstance(parts, CountedParts)
-        if progress > 0 and progress >= self.warmup and (parts.ready or progress >= LATEST):
+        if progress > 0 and self._counts(parts, progress):
             self._count(parts, batches, self.trace_weight)
+
+    def _counts(self, parts: CountedParts, progress: float) -> bool:
+        """Whether labels are no longer taken at their word."""
+        if parts.many:
+            return progress >= min(self.warmup, EARLY)
+        return progress >= self.warmup and (bool(parts.ready) or progress >= LATEST)
 
     def after_epoch(self, parts: Parts, likelihood: float, progress: float) -> None:
         assert isinstance(parts, CountedParts)
@@ -151,13 +165,19 @@ class CountedCM(Method):
         matrices = parts.annotators.matrices
         seen = [(batch, parts.log_truth(batch.images)) for batch in batches]
         if parts.stage == 0:
-            clear = clearest(torch.cat([log for _, log in seen]), CLEAR).split([len(log) for _, log in seen])
+            found = torch.cat([self._found(parts, batch, log) for batch, log in seen])
+            clear = clearest(found, CLEAR).split([len(log) for _, log in seen])
             matrices.copy_(self._counted(matrices, zip((batch for batch, _ in seen), clear), trace_weight))
-        else:
+        if parts.stage > 0 or parts.many:
             for _ in range(ROUNDS):
                 truth = (label_posterior(log, batch.labels, matrices[batch.raters])[0] for batch, log in seen)
                 matrices.copy_(self._counted(matrices, zip((batch for batch, _ in seen), truth), trace_weight))
         parts.stage.add_(1)
+
+    def _found(self, parts: CountedParts, batch: Batch, log_truth: Tensor) -> Tensor:
+        """How probable the classes of a batch's items are before anything is known of the raters: (batch, classes)."""
+        by_network = log_truth.exp()
+        return (by_network + label_shares(batch.labels, by_network.shape[1])) / 2 if parts.many else by_network
 
     def _counted(self, matrices: Tensor, items: Iterable[tuple[Batch, Tensor]], trace_weight: float) -> Tensor:
         """Matrices from batches, and what is taken for true of their items: (batch, classes)."""
@@ -182,7 +202,7 @@ class CountedCM(Method):
         return cross_entropy(log_truth, target, batch.labels), -evidence.sum() / given
 
 
-def clearest(log_truth: Tensor, share: float) -> Tensor:
+def clearest(found: Tensor, share: float) -> Tensor:
     """Which items are most clearly of each class: (items, classes), 1 for a share of those expected, 0 for the others.
 
     A network that takes labels at their word finds an item the more of a class, the more often such items are called
@@ -191,19 +211,19 @@ def clearest(log_truth: Tensor, share: float) -> Tensor:
 
     Parameters
     ----------
-    log_truth : (items, classes)
+    found : (items, classes) how probable the classes are found to be
 
     Examples
     --------
-    >>> clearest(torch.tensor([[0.9, 0.1], [0.6, 0.4], [0.6, 0.4], [0.7, 0.3]]).log(), share=0.5)
+    >>> clearest(torch.tensor([[0.9, 0.1], [0.6, 0.4], [0.6, 0.4], [0.7, 0.3]]), share=0.5)
     tensor([[1., 0.],
             [0., 1.],
             [0., 0.],
             [1., 0.]])
     """
-    wanted = (share * log_truth.exp().sum(dim=0)).ceil().long()
-    chosen = torch.zeros_like(log_truth)
-    for number, order in enumerate(log_truth.T.argsort(dim=1, descending=True, stable=True)):
+    wanted = (share * found.sum(dim=0)).ceil().long()
+    chosen = torch.zeros_like(found)
+    for number, order in enumerate(found.T.argsort(dim=1, descending=True, stable=True)):
         chosen[order[: wanted[number]], number] = 1.0
     return chosen
 
