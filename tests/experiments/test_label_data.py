@@ -30,7 +30,7 @@ class Copycat:
 
 TASKS = {
     "digits": lambda **sizes: label_digits.label_digits_task(**FLIPPERS, keep=1, **sizes),
-    "cifar10": lambda **sizes: cifar10.cifar10_task(keep="all", **sizes),
+    "cifar10": lambda **sizes: cifar10.cifar10_task(keep=1, **sizes),
     "cifar10n": cifar10.cifar10n_task,
     "labelme": labelme.labelme_task,
 }

@@ -6,6 +6,7 @@ import copy
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import torch
@@ -25,7 +26,7 @@ FAITHFUL, UNSEEN = 0.1, 0.01
 """Right answers of each class, and answers of each kind, that every rater is taken to have given before."""
 POOLED = 1.0
 """Answers to each class that every rater is taken to have given before as all raters do on average."""
-REACH = 10
+REACH = 30
 """The average network reaches back over one of so many parts of the steps so far."""
 CLEAR = 0.25
 """Share of the items of each class, those most clearly of it, by which raters are first judged: of the others, too many
@@ -72,11 +73,22 @@ class CountedParts(AlternatingParts):
 
     def log_truth(self, images: Tensor) -> Tensor:
         """Log-probabilities of the true class, by the network that learns; by the average wherever they are used."""
-        return F.log_softmax((self.truth if self.training else self.average)(images), dim=1)
+        return F.log_softmax(self.truth(images), dim=1) if self.training else self.log_average(images)
+
+    @torch.no_grad()
+    def log_average(self, images: Tensor) -> Tensor:
+        """Log-probabilities of the true class by the average network."""
+        return F.log_softmax(self.average(images), dim=1)
+
+    def train(self, mode: bool = True) -> Self:
+        """The average network never learns by itself: it answers while the other one does."""
+        super().train(mode)
+        self.average.eval()
+        return self
 
     @torch.no_grad()
     def follow(self) -> None:
-        """Take the network as it is into the average, which reaches back over a tenth of the steps so far."""
+        """Take the network as it is into the average, which reaches back over a small part of the steps so far."""
         share = REACH / (REACH + int(self.steps))
         for kept, now in zip(self.average.state_dict().values(), self.truth.state_dict().values()):
             kept.lerp_(now, share) if kept.is_floating_point() else kept.copy_(now)
@@ -92,8 +104,8 @@ class CountedCM(Method):
     finds to be most clearly of each class, which are the class's own wherever the raters' mean matrix is diagonally
     dominant; where items have three labels or more, these have a say in it, and the network need not have learnt much.
     From then on they are counted anew before every epoch, against the posterior of the truth: the network and
-    all labels of an item together. The network learns from that posterior, which follows it at every step; this
-    maximises the likelihood of all labels of an item, given the image.
+    all labels of an item together. The network learns from that posterior, which follows its average at every step;
+    this maximises the likelihood of all labels of an item, given the image.
 
     The matrices are the best there are for a posterior. So there is no learning rate to find for them, and raters by
     the thousand cost nothing between two counts.
@@ -197,7 +209,8 @@ class CountedCM(Method):
         if parts.stage == 0:
             word = IdentityConfusion(batch.labels.shape[1], log_truth.shape[1])
             return noisy_label_loss(log_truth, word, batch.labels)
-        target, evidence = label_posterior(log_truth, batch.labels, parts.annotators.matrices[batch.raters])
+        prior = parts.log_average(batch.images)  # the network itself would learn what it has just come to believe
+        target, evidence = label_posterior(prior, batch.labels, parts.annotators.matrices[batch.raters])
         given = (batch.labels >= 0).sum().clamp_min(1)
         return cross_entropy(log_truth, target, batch.labels), -evidence.sum() / given
 
