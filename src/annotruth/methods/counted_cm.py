@@ -56,12 +56,14 @@ class CountedParts(AlternatingParts):
     explained : negative log-likelihood of a label, in nats: by the classes' frequency alone, and after the last epoch
     ready : whether the network has learnt what labels say at their word
     many : whether items have so many labels that these can be put together
+    answered : (classes,) whether anybody ever gave this answer
     """
 
     steps: Tensor
     explained: Tensor
     ready: Tensor
     many: Tensor
+    answered: Tensor
 
     def __init__(self, truth: nn.Module, annotators: nn.Module, classes: int) -> None:
         super().__init__(truth, annotators, classes)
@@ -70,6 +72,7 @@ class CountedParts(AlternatingParts):
         self.register_buffer("explained", torch.full((2,), math.log(classes)))
         self.register_buffer("ready", torch.tensor(False))
         self.register_buffer("many", torch.tensor(False))
+        self.register_buffer("answered", torch.ones(classes, dtype=torch.bool))
 
     def log_truth(self, images: Tensor) -> Tensor:
         """Log-probabilities of the true class, by the network that learns; by the average wherever they are used."""
@@ -145,6 +148,7 @@ class CountedCM(Method):
         share = np.bincount(annotations.answers.label, minlength=len(annotations.classes)) / len(annotations.answers)
         parts.explained.fill_(float(entr(share).sum()))
         parts.many.fill_(len(annotations.answers) >= MANY * len(annotations))
+        parts.answered.copy_(torch.from_numpy(share > 0))
 
     def settled(self, parts: Parts, progress: float) -> bool:
         assert isinstance(parts, CountedParts)
@@ -187,8 +191,11 @@ class CountedCM(Method):
         parts.stage.add_(1)
 
     def _found(self, parts: CountedParts, batch: Batch, log_truth: Tensor) -> Tensor:
-        """How probable the classes of a batch's items are before anything is known of the raters: (batch, classes)."""
-        by_network = log_truth.exp()
+        """How probable the classes of a batch's items are before anything is known of the raters: (batch, classes).
+
+        What nobody ever answered is no item's class, whatever a network that has learnt little makes of it.
+        """
+        by_network = log_truth.exp() * parts.answered
         return (by_network + label_shares(batch.labels, by_network.shape[1])) / 2 if parts.many else by_network
 
     def _counted(self, matrices: Tensor, items: Iterable[tuple[Batch, Tensor]], trace_weight: float) -> Tensor:
