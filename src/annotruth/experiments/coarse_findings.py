@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from annotruth.experiments.experiment import Table
-from annotruth.experiments.findings import Finding, by_setting, points, reached
+from annotruth.experiments.findings import Finding, away, by_setting, points, reached
 
 
 def leads(method: str, other: str, least: float, metric: str) -> Finding:
@@ -16,10 +16,9 @@ def leads(method: str, other: str, least: float, metric: str) -> Finding:
         sentences = []
         for setting, rows in by_setting(table).items():
             gain = rows[method][metric]["mean"] - rows[other][metric]["mean"]
-            where = f"{points(gain)} above" if gain >= 0 else f"{points(-gain)} below"
             target = f"at least {points(least)} above" if least else "above"
             sentences.append(
-                f"{setting}: {method} is {where} {other} in {title} (target: {target}, {reached(gain > least)})."
+                f"{setting}: {method} is {away(gain)} {other} in {title} (target: {target}, {reached(gain > least)})."
             )
         return sentences
 

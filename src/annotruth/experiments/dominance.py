@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from annotruth.experiments.experiment import Table
-from annotruth.experiments.findings import Finding, by_setting, points, reached
+from annotruth.experiments.findings import Finding, away, by_setting, points, reached
 
 CLEARLY = 0.1
 """A margin of dominance from which on the truth must be found."""
@@ -33,8 +33,8 @@ def close_where_dominant(method: str, bound: str, most: Mapping[str, float], met
             if gaps:
                 sentences.append(
                     f"{panel}: where dominance is at least {CLEARLY} ({len(gaps)} runs), {method} is "
-                    f"{points(float(np.mean(gaps)))} below {bound} in {metric}, and most at {worst[0]}, "
-                    f"{points(worst[1])} (target: at most {points(limit)}, {reached(worst[1] <= limit)})."
+                    f"{away(-float(np.mean(gaps)))} {bound} in {metric}; it is worst at {worst[0]}, "
+                    f"{away(-worst[1])} (target: at most {points(limit)} below, {reached(worst[1] <= limit)})."
                 )
         return sentences
 
@@ -74,10 +74,7 @@ def better_below(method: str, besides: Sequence[str], most: float, metric: str =
             others = {name: row[metric]["mean"] for name, row in rows.items() if name not in (method, *besides)}
             best = max(others, key=lambda name: others[name])
             lead = mine[metric]["mean"] - others[best]
-            sentences.append(
-                f"{setting}: {method} is {points(abs(lead))} {'above' if lead > 0 else 'below'} the best comparison, "
-                f"{best}."
-            )
+            sentences.append(f"{setting}: {method} is {away(lead)} the best comparison, {best}.")
         return sentences
 
     return find

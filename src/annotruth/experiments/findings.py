@@ -40,7 +40,7 @@ def close_to(method: str, bound: str, most: Mapping[str, float], metric: str = "
         for setting, rows in by_setting(table).items():
             if setting in most and bound in rows:
                 gap = _gain(rows[bound], rows[method], metric)
-                where = f"{points(gap)} below" if gap >= 0 else f"{points(-gap)} above"
+                where = away(-gap)
                 target = f"target: at most {points(most[setting])} below, {reached(gap <= most[setting])}"
                 sentences.append(f"{setting}: {method} is {where} {bound} in {_word(metric)} ({target}).")
         return sentences
@@ -103,7 +103,7 @@ def near_best(default: str, most: float, metric: str = "dice") -> Finding:
         for setting, rows in by_setting(table).items():
             best = max((row for name, row in rows.items() if name != default), key=_mean(metric))
             gap = _gain(best, rows[default], metric)
-            where = f"{points(gap)} below" if gap >= 0 else f"{points(-gap)} above"
+            where = away(-gap)
             target = f"target: at most {points(most)} below, {reached(gap <= most)}"
             sentences.append(f"{setting}: {default} is {where} the best of the sweep, {best['method']} ({target}).")
         return sentences
@@ -165,6 +165,17 @@ def _barely(row: dict[str, Any], others: list[dict[str, Any]], metric: str) -> s
 def points(share: float) -> str:
     """A difference of shares as it is told."""
     return f"{100 * share:.2f} points"
+
+
+def away(difference: float) -> str:
+    """Where something is beside something else.
+
+    Examples
+    --------
+    >>> away(0.012), away(-0.003)
+    ('1.20 points above', '0.30 points below')
+    """
+    return f"{points(abs(difference))} {'below' if difference < 0 else 'above'}"
 
 
 def reached(yes: bool) -> str:

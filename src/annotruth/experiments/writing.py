@@ -80,5 +80,5 @@ def _cell(row: dict[str, Any], metric: dict[str, Any]) -> str:
     value = row[metric["name"]]
     if metric["counted"]:
         return f"{value} of {len(row['seeds'])}"
-    spread = f" ± {format(value['sd'], metric['form'])}" if len(row["seeds"]) > 1 else ""
+    spread = f" ± {format(value['sd'], metric['form'].lstrip('+'))}" if len(row["seeds"]) > 1 else ""
     return format(value["mean"], metric["form"]) + spread
