@@ -79,9 +79,10 @@ def test_three_labels_an_item_are_put_together_before_the_network_has_learnt_any
     method.begin_epoch(parts, [batch], progress=0.1)
     assert parts.stage == 1
     assert abs(parts.annotators.matrices.numpy() - simulation.confusion).max() < 0.2  # the identity: 0.5
-    one_each = simulate_labels(truth, raters, keep=1, seed=0)
-    method.prepare(parts, one_each.annotations(images=np.zeros((600, 3)), classes=["a", "b", "c"]))
-    assert not parts.many
+    guesses = label_group("hammer-spammer", 5, 3, skill=0.1, seed=1)
+    for labels in (simulate_labels(truth, raters, keep=1, seed=0), simulate_labels(truth, guesses, seed=0)):
+        method.prepare(parts, labels.annotations(images=np.zeros((600, 3)), classes=["a", "b", "c"]))
+        assert not parts.many
 
 
 def test_the_trace_takes_part_in_learning_but_not_in_what_is_told(parts):

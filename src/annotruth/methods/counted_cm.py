@@ -20,6 +20,7 @@ from annotruth.fusion.em import confusion_from_counts
 from annotruth.methods.base import Batch, Method, Parts, Shape, register
 from annotruth.methods.em import AlternatingParts
 from annotruth.methods.em_steps import add_counts, cross_entropy, label_posterior, label_shares
+from annotruth.metrics import fleiss_kappa
 from annotruth.nn import IdentityConfusion, KnownAnnotators, noisy_label_loss
 
 FAITHFUL, UNSEEN = 0.1, 0.01
@@ -38,9 +39,9 @@ LEAST_GAIN, LAST_SHARE = 0.02, 0.03
 frequency does, in nats, and the last epoch brought no more than this share of it."""
 LATEST = 0.5
 """Share of the training by which matrices are counted in any case."""
-MANY, EARLY = 3, 0.1
-"""Where items have so many labels on average, those of an item already tell its class when put together: matrices are
-counted after this share of the training."""
+MANY, AGREED, EARLY = 3, 0.07, 0.1
+"""Where items have so many labels on average, and these agree by so much more than by chance (Fleiss' kappa), those of
+an item already tell its class when put together: matrices are counted after this share of the training."""
 SETTLED = 0.7
 """Share of the training before which no weights are chosen: matrices still move, and the learning rate is high."""
 
@@ -55,7 +56,7 @@ class CountedParts(AlternatingParts):
     steps : how many are in that mean
     explained : negative log-likelihood of a label, in nats: by the classes' frequency alone, and after the last epoch
     ready : whether the network has learnt what labels say at their word
-    many : whether items have so many labels that these can be put together
+    many : whether items have so many labels that these tell their class when put together
     answered : (classes,) whether anybody ever gave this answer
     """
 
@@ -105,9 +106,9 @@ class CountedCM(Method):
 
     The network first learns from labels taken at their word. Each rater's labels are then counted on the items that it
     finds to be most clearly of each class, which are the class's own wherever the raters' mean matrix is diagonally
-    dominant; where items have three labels or more, these have a say in it, and the network need not have learnt much.
-    From then on they are counted anew before every epoch, against the posterior of the truth: the network and
-    all labels of an item together. The network learns from that posterior, which follows its average at every step;
+    dominant; where items have three labels or more that agree, these have a say in it, and the network need not have
+    learnt much. From then on they are counted anew before every epoch, against the posterior of the truth: the network
+    and all labels of an item together. The network learns from that posterior, which follows its average at every step;
     this maximises the likelihood of all labels of an item, given the image.
 
     The matrices are the best there are for a posterior. So there is no learning rate to find for them, and raters by
@@ -118,7 +119,7 @@ class CountedCM(Method):
     trace_weight : how strongly raters are made out to be as unreliable as the labels allow, per label and diagonal
         entry; with ten classes and one label an item, 0.1 is what the paper calls 0.01
     warmup : share of the training in which labels are taken at their word; it goes on until the network has learnt
-        what they say, half of the training at most. Where items have three labels or more, a tenth at most
+        what they say, half of the training at most; where items have three labels or more that agree, a tenth
     """
 
     name = "global-cm"
@@ -147,7 +148,7 @@ class CountedCM(Method):
         assert isinstance(parts, CountedParts)
         share = np.bincount(annotations.answers.label, minlength=len(annotations.classes)) / len(annotations.answers)
         parts.explained.fill_(float(entr(share).sum()))
-        parts.many.fill_(len(annotations.answers) >= MANY * len(annotations))
+        parts.many.fill_(len(annotations.answers) >= MANY * len(annotations) and fleiss_kappa(annotations) >= AGREED)
         parts.answered.copy_(torch.from_numpy(share > 0))
 
     def settled(self, parts: Parts, progress: float) -> bool:
