@@ -115,7 +115,7 @@ EM_STEPS = Experiment(
         Row("global-cm"),
         *(
             Row(method, {"em_steps": steps}, name=f"{method}, {steps} steps", lines=(method,))
-            for method in ("gem", "mbem", "aggnet")
+            for method in ("gem", "mbem")
             for steps in (2, 4, 8)
         ),
     ),
