@@ -55,7 +55,7 @@ def test_hearts_are_split_by_patient(tmp_path):
     names = np.array([f"patient{i // 2:03d}_frame01_slice_{i}" for i in range(12)])
     np.savez(tmp_path / "acdc_scribbles_144.npz", images=labels * 9, labels=labels, scribbles=strokes, name=names)
     task = acdc_task(seed=0, folder=tmp_path)
-    assert task.train.masks.shape[1:] == (1, 72, 72)
+    assert task.train.masks.shape[1:] == (1, 56, 56)
     assert not set(task.train.groups) & set(task.held_out.groups)
     assert 0.05 < (task.train.masks != 255).mean() < 0.15
 

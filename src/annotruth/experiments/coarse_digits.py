@@ -16,9 +16,9 @@ from annotruth.validation import MISSING_PIXEL
 CLASSES = ("background", "digit")
 INK = 127
 """A pixel of more than this grey value is ink, half of the brightest, as in the paper."""
-FULL = Scale({"pool": 1000, "test": 500}, {"max_epochs": 16, "augment": True})
+FULL = Scale({"pool": 700, "test": 300}, {"max_epochs": 16, "augment": True})
 QUICK = Scale({"pool": 150, "test": 60, "train": 100}, {"max_epochs": 6, "augment": True})
-SWEEP = Scale({"pool": 300, "test": 500, "train": 300}, {"max_epochs": 16, "augment": True})
+SWEEP = Scale({"pool": 150, "test": 300, "train": 150}, {"max_epochs": 16, "augment": True})
 QUICK_SWEEP = Scale({"pool": 100, "test": 50, "train": 100}, {"max_epochs": 6, "augment": True})
 NOTE = (
     "Drawings are simulated: on the ink (positive) and on the rest (negative), each a little too large and with seven "
@@ -29,9 +29,9 @@ NOTE = (
 def coarse_digits_task(
     *,
     seed: int,
-    pool: int = 1000,
-    train: int = 400,
-    test: int = 500,
+    pool: int = 700,
+    train: int = 300,
+    test: int = 300,
     semi: bool = False,
     ratio: float = 1.0,
     vary: Literal["both", "positive", "negative"] = "both",

@@ -5,21 +5,30 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from annotruth.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.methods.base import Batch, Method, Parts, Shape, register
 from annotruth.methods.strokes import both_drawings, check_strokes
-from annotruth.nn import Confusion, IdentityConfusion, PixelAnnotators, PixelConfusion, noisy_label_loss
+from annotruth.nn import (
+    Confusion,
+    IdentityConfusion,
+    PixelAnnotators,
+    PixelConfusion,
+    identity_scores,
+    noisy_label_loss,
+)
 from annotruth.nn.complement import Complement, NegativeConfusion
 from annotruth.nn.labels import is_given
-from annotruth.nn.marking import MarkingRates
+from annotruth.nn.marking import Marking
 from annotruth.nn.smoothness import smoothness_loss
 from annotruth.validation import one_of
 
-RATES_FROM = 0.2
-"""Share of the training after which it counts how much of each class is marked: a young network cannot tell."""
+COUNTS_FROM = 0.2
+"""Share of the training after which it counts how much of each class is marked, and how rightly: a young network cannot
+tell."""
 JUDGED_FROM = 0.3
 """Share of the training after which held-out marks are taken to judge the network."""
 
@@ -37,14 +46,26 @@ class CoarseParts(Parts):
 
     annotators: DrawingAnnotators
 
-    def __init__(self, truth: nn.Module, annotators: nn.Module, classes: int) -> None:
+    def __init__(self, truth: nn.Module, annotators: nn.Module, raters: int, classes: int) -> None:
         super().__init__(truth, annotators)
-        self.rates = MarkingRates(classes)
+        self.marking = Marking(raters, classes)
 
     @property
     def complement(self) -> Complement:
         """M."""
         return self.annotators.complement
+
+    def usual_scores(self) -> Tensor:
+        """Scores (raters, classes, classes) of the counted errors, the same wherever somebody draws."""
+        # The inverse of softplus; row sums are those that the learnt matrices start with.
+        return (self.marking.errors() * F.softplus(self.marking.marks.new_tensor(1.0))).expm1().log()
+
+    def scores(self, images: Tensor) -> Tensor:
+        """Scores (batch, drawings, classes, classes, *spatial): the network learns where errors are not the usual."""
+        learnt = self.annotators(images).scores
+        unusual = self.usual_scores() - identity_scores(learnt.shape[2]).to(learnt)
+        unusual = unusual.repeat(learnt.shape[1] // len(unusual), 1, 1)
+        return learnt + unusual.view(1, *unusual.shape, *[1] * (learnt.ndim - 4))
 
 
 @register
@@ -60,8 +81,9 @@ class CoarseCM(Method):
     matrices : "shared" gives both drawings of a person one matrix per pixel, "separate" one each
     complement : M, which class somebody calls a pixel not to be, is "uniform" or "learnt"
     trace_weight, trace : as of pixel-cm
-    smoothness : weight of the preference for one class among neighbours that look alike
-    warmup : share of the training before errors are learnt together with the truth
+    smoothness : weight of the preference for one class among neighbours that look alike, times the share of pixels of
+        which nothing is said
+    warmup : share of the training before errors are learnt from the image; before that they are counted
     """
 
     name = "coarse-cm"
@@ -108,21 +130,21 @@ class CoarseCM(Method):
 
     def build(self, shape: Shape, network: nn.Module | None = None) -> Parts:
         truth = network if network is not None else self.truth_model(shape)
-        return CoarseParts(truth, self.annotator_model(shape), shape.classes)
+        return CoarseParts(truth, self.annotator_model(shape), shape.raters, shape.classes)
 
     def settled(self, parts: Parts, progress: float) -> bool:
         # Learnt errors change the form of the loss, but held-out marks are as likely before and after: the best counts.
         return progress >= (min(self.warmup, JUDGED_FROM) if self.matrices == "shared" else self.warmup)
 
     def loss(self, parts: Parts, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
-        """Marks at their word; then as a sample in which some classes are marked more; then with learnt errors."""
+        """Marks at their word; then as a sample of which some is wrong, and some classes are marked more."""
         assert isinstance(parts, CoarseParts)
         log_truth = parts.log_truth(batch.images)
         classes = log_truth.shape[1]
         positive, negative = batch.labels.chunk(2, dim=1)
         if parts.training:
-            parts.rates.count(log_truth, positive, negative)
-        log_marked = parts.rates.of_marked(log_truth) if progress >= RATES_FROM else log_truth
+            parts.marking.count(log_truth, positive, negative, parts.complement())
+        log_marked = parts.marking.of_marked(log_truth) if progress >= COUNTS_FROM else log_truth
         there, not_there = self.drawn(parts, batch, progress)
         terms = [(log_marked, there, positive, self.trace_weight), (log_marked, not_there, negative, self.trace_weight)]
         if batch.truth is not None:
@@ -137,12 +159,18 @@ class CoarseCM(Method):
                 loss, likelihood, count = loss + given * of_term, likelihood + given * of_labels, count + given
         loss, likelihood = loss / count.clamp_min(1), likelihood / count.clamp_min(1)
         if self.smoothness and count:
-            in_doubt = slice(None) if batch.truth is None else ~is_given(batch.truth, classes).flatten(1).all(dim=1)
-            loss = loss + self.smoothness * smoothness_loss(log_truth[in_doubt], batch.images[in_doubt])
+            # As much as there is to be told of pixels that nobody marked; on thin strokes it does harm, too.
+            in_doubt = ~is_given(batch.labels, classes).any(dim=1)
+            if batch.truth is not None:
+                in_doubt &= ~is_given(batch.truth, classes)
+            some = in_doubt.flatten(1).any(dim=1)
+            spread = smoothness_loss(log_truth[some], batch.images[some])
+            loss = loss + self.smoothness * in_doubt.float().mean() * spread
         return loss, likelihood
 
     def confusion(self, parts: Parts, images: Tensor) -> Confusion:
-        scores = parts.annotators(images).scores
+        assert isinstance(parts, CoarseParts)
+        scores = parts.scores(images)
         return PixelConfusion(scores if self.matrices == "shared" else scores.chunk(2, dim=1)[0])
 
     def drawn(self, parts: Parts, batch: Batch, progress: float = 1.0) -> tuple[Confusion, Confusion]:
@@ -152,6 +180,10 @@ class CoarseCM(Method):
         there: IdentityConfusion | PixelConfusion = IdentityConfusion(people, classes)
         taken_for = there
         if progress >= self.warmup:
-            scores = parts.annotators(batch.images).scores
+            scores = parts.scores(batch.images)
             there, taken_for = PixelConfusion(scores[:, :people]), PixelConfusion(scores[:, -people:])
+        elif progress >= COUNTS_FROM:
+            usual = parts.usual_scores()
+            usual = usual.view(1, *usual.shape, *[1] * (batch.labels.ndim - 2))
+            there = taken_for = PixelConfusion(usual.expand(len(batch.labels), -1, -1, -1, *batch.labels.shape[2:]))
         return there, NegativeConfusion(taken_for, parts.complement())

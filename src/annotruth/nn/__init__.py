@@ -18,7 +18,7 @@ from annotruth.nn.features import FeatureAnnotators, FeaturePixelAnnotators, Fea
 from annotruth.nn.labels import class_index, is_given
 from annotruth.nn.likelihood import observed_log_likelihood
 from annotruth.nn.low_rank import GlobalLowRankConfusion, LowRankConfusion
-from annotruth.nn.marking import MarkingRates
+from annotruth.nn.marking import Marking
 from annotruth.nn.objective import noisy_label_loss
 from annotruth.nn.prob_unet import ProbabilisticUNet
 from annotruth.nn.smoothness import smoothness_loss
@@ -39,7 +39,7 @@ __all__ = [
     "KnownAnnotators",
     "LowRankAnnotators",
     "LowRankConfusion",
-    "MarkingRates",
+    "Marking",
     "NegativeConfusion",
     "PixelAnnotators",
     "PixelConfusion",
