@@ -100,18 +100,21 @@ def test_gradients_do_not_cross_from_divp_to_conp_nor_between_recurrences():
     assert not step.confidences(torch.ones(2, 3)).requires_grad
 
 
-def test_each_item_takes_part_in_one_recurrence_and_all_in_turns():
+def test_each_item_takes_part_in_one_recurrence_and_all_are_taken_alike():
     method = make_method("mrprism", {"recurrences": 3})
     parts = method.build(Shape(channels=1, raters=2, classes=2, dims=2))
     labels = torch.zeros(7, 2, 8, 8, dtype=torch.uint8)
     trust, confidence, due = method._begin(parts.train(), labels, 4)
-    assert sorted(due.bincount(minlength=3).tolist()) == [2, 2, 3]
+    assert sorted(due.count(recurrence) for recurrence in range(3)) == [2, 2, 3]
+    assert due == sorted(due)
+    shifts = [method._due(2, shift) for shift in (0.1, 0.5, 0.9)]
+    assert shifts == [[0, 1], [0, 2], [1, 2]]  # each recurrence as often as the others
     torch.testing.assert_close(trust.mean(dim=1), torch.ones(7))
     assert 0 <= confidence.min() <= confidence.max() <= 1
     trust, confidence, due = method._begin(parts.eval(), labels, 4)
     assert (trust == 1).all()
     assert (confidence == 0.5).all()
-    assert (due == 2).all()
+    assert due == [2] * 7
 
 
 @pytest.mark.parametrize("options", [

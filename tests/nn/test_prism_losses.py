@@ -29,7 +29,10 @@ def test_ssim_against_scipy(size):
     mask, target = rng.random((2, 2, 3, *size))
     counted = rng.random((2, *size)) < 0.7
     per_class = np.array(
-        [[similarity(a, b) for a, b in zip(*pair)] for pair in zip(mask, _known(mask, target, counted))]
+        [
+            [(similarity(a, b) + similarity(1 - a, 1 - b)) / 2 for a, b in zip(*pair)]
+            for pair in zip(mask, _known(mask, target, counted))
+        ]
     )
     expected = (1 - per_class.mean(axis=1))[counted].mean()
     found = ssim_loss(torch.from_numpy(mask), torch.from_numpy(target), torch.from_numpy(counted))
@@ -38,6 +41,15 @@ def test_ssim_against_scipy(size):
 
 def _known(mask: np.ndarray, target: np.ndarray, counted: np.ndarray) -> np.ndarray:
     return np.where(counted[:, None], target, mask)
+
+
+def test_ssim_draws_a_mask_away_from_the_middle_whatever_the_target():
+    """Of a class alone, SSIM would hardly have a gradient where the target is 0."""
+    everywhere = torch.ones(1, 9, 9, dtype=torch.bool)
+    for target, sign in ((0.0, 1), (1.0, -1)):
+        mask = torch.full((1, 1, 9, 9), 0.5, requires_grad=True)
+        ssim_loss(mask, torch.full((1, 1, 9, 9), target), everywhere).backward()
+        assert (sign * mask.grad.mean() * 81).item() > 0.2
 
 
 def test_ssim_of_nothing_is_zero_and_gradients_are_of_the_mask_alone():

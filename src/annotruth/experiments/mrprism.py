@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from annotruth.experiments import lidc, prism_tasks
-from annotruth.experiments.experiment import Experiment, Row
+from annotruth.experiments.experiment import Experiment, Row, Scale
 from annotruth.experiments.findings import above_others
 from annotruth.experiments.prism_scores import (
     AFTER,
@@ -53,6 +53,7 @@ BRAIN_TUMOUR = {
     },
 }  # fmt: skip
 DENSE = "dense"
+NODULES = Scale({"train": 160, "test": 80}, {"max_epochs": 12, "batch_size": 4})
 
 MNIST = Experiment(
     name="mrprism-mnist",
@@ -75,7 +76,7 @@ LIDC = Experiment(
     settings={DENSE: {"keep": "all"}},
     rows=(*COMPARISONS, Row("mrprism")),
     metrics=METRICS,
-    full=lidc.FULL,
+    full=NODULES,
     quick=lidc.QUICK,
     paper={DENSE: BRAIN_TUMOUR},
     findings=(rises(0.0), above_others("mrprism", metric="soft_dice"), fuses_better(None)),
@@ -114,7 +115,7 @@ ABLATION = Experiment(
         Row("mrprism", {"recurrences": 1}, name="no recurrence"),
     ),
     metrics=(SOFT_DICE, DICE, *AFTER, FUSED, *against_raters(tuple(str(rater.name) for rater in prism_tasks.PEOPLE))),
-    full=prism_tasks.DIGITS,
+    full=prism_tasks.FEWER_DIGITS,
     quick=prism_tasks.QUICK_DIGITS,
     paper={
         DENSE: {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -102,7 +103,7 @@ class MrPrism(Confident):
         return PrismParts(truth, DivP(shape.raters, shape.classes, shape.dims), self.recurrences)
 
     def loss(self, parts: Parts, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
-        """Every item takes part in one recurrence, in turns.
+        """Every item takes part in one recurrence, those of a batch in different ones.
 
         Gradients of a recurrence do not reach the one before, so that the loss of all is the sum of each: to take one
         of them per item costs a third and is right on average.
@@ -116,15 +117,14 @@ class MrPrism(Confident):
         target = shares(given, start)
         parts.truth.conp.eval()  # what is normalised on the way to a recurrence must be as in prediction
         with torch.no_grad():
-            for before in range(self.recurrences - 1):
-                deeper = due > before
-                if deeper.any():
-                    step, here = (
-                        parts.step([f[deeper] for f in features], confidence[deeper]),
-                        deeper.repeat_interleave(per_item),
-                    )
-                    confidence[deeper] = step.confidences(trust[deeper])
-                    target[here] = self._fused(given[here], step, trust[deeper])
+            for last in range(1, self.recurrences):
+                first, after = bisect_left(due, last), bisect_right(due, last)  # of the items due after this one more
+                if first == len(due):
+                    break
+                step = parts.step([f[first:] for f in features], confidence[first:])
+                confidence[first:] = step.confidences(trust[first:])
+                here = slice(first * per_item, after * per_item)
+                target[here] = self._fused(given[here], step, trust[first:after])
         parts.truth.conp.train(parts.training)
         step = parts.step(features, confidence)
         mask, anybody = step.log_truth.exp(), is_given(labels, given.shape[2]).any(dim=1)
@@ -140,7 +140,7 @@ class MrPrism(Confident):
             loss = loss + ssim_loss(of_heads, mask[:, 1:], anybody) + self.shuffle_weight * shuffled
         return loss, likelihood.detach()
 
-    def _begin(self, parts: PrismParts, labels: Tensor, per_item: int) -> tuple[Tensor, Tensor, Tensor]:
+    def _begin(self, parts: PrismParts, labels: Tensor, per_item: int) -> tuple[Tensor, Tensor, list[int]]:
         """Trust (items, raters), confidences to begin with (items · patches, raters, 1), and each item's recurrence.
 
         Equations 14 and 15, with noise that is the same for the pixels of a patch.
@@ -148,20 +148,23 @@ class MrPrism(Confident):
         items, raters = labels.shape[:2]
         if not parts.training:
             trust = torch.ones(items, raters, device=labels.device)
-            due = torch.full((items,), self.recurrences - 1, device=labels.device)
-            return trust, torch.full((items * per_item, raters, 1), START, device=labels.device), due
+            start = torch.full((items * per_item, raters, 1), START, device=labels.device)
+            return trust, start, [self.recurrences - 1] * items
         drawn = LOWEST + (HIGHEST - LOWEST) * torch.rand(items, raters, device=labels.device)
         even = torch.rand(items, 1, device=labels.device) < EVEN
         trust = torch.where(even, 1, drawn / drawn.mean(dim=1, keepdim=True))
         noise = NOISE * torch.randn(items, per_item, raters, device=labels.device) * ~even[:, :, None]
         start = (START * trust[:, None] + noise).clamp(0, 1).flatten(0, 1).unsqueeze(2)
-        first = int(torch.randint(self.recurrences, (1,)))
-        return trust, start, (torch.arange(items, device=labels.device) + first) % self.recurrences
+        return trust, start, self._due(items, float(torch.rand(())))
+
+    def _due(self, items: int, shift: float) -> list[int]:
+        """The recurrence that each item takes part in, ascending: equal shares, on average over shifts in [0, 1)."""
+        return [int((item + shift) * self.recurrences / items) for item in range(items)]
 
     def rater_confidences(self, parts: Parts, images: Tensor, raters: int, **how: Any) -> Tensor:
         assert isinstance(parts, PrismParts)
         step = parts.estimate(images, **how)
-        return cropped(unpatched(step.right, step.log_truth.shape[2:]), images)
+        return cropped(unpatched(step.right(), step.log_truth.shape[2:]), images)
 
     def fused(self, parts: Parts, images: Tensor, labels: Tensor, **how: Any) -> Tensor:
         assert isinstance(parts, PrismParts)
@@ -171,9 +174,9 @@ class MrPrism(Confident):
         return cropped(unpatched(together, step.log_truth.shape[2:]), images)
 
     def _fused(self, given: Tensor, step: Step, trust: Tensor) -> Tensor:
-        """What raters said, patch by patch, fused after a recurrence."""
-        per_patch = trust.repeat_interleave(len(given) // len(trust), dim=0)
-        return fuse(self.fusion, given, step.matrices.detach(), step.mask, per_patch)
+        """What raters said, patch by patch, of the first items of a recurrence, fused after it."""
+        per_patch = trust.repeat_interleave(len(step.mask) // len(step.log_truth), dim=0)
+        return fuse(self.fusion, given, step.matrices.detach()[: len(given)], step.mask[: len(given)], per_patch)
 
     def confusion(self, parts: Parts, images: Tensor) -> Confusion:
         assert isinstance(parts, PrismParts)

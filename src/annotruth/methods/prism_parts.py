@@ -35,19 +35,21 @@ class Step(NamedTuple):
     mask : (batch · patches, classes, pixels) the mask as DivP sees it
     scores : (batch, raters, classes, classes, *patches) of DivP's matrices
     matrices : (batch · patches, raters, classes, classes) the matrices
-    right : (batch · patches, raters, pixels) how probable each rater is to be right
     """
 
     log_truth: Tensor
     mask: Tensor
     scores: Tensor
     matrices: Tensor
-    right: Tensor
+
+    def right(self) -> Tensor:
+        """How probable each rater is to be right: (batch · patches, raters, pixels)."""
+        return confidences(self.mask, self.matrices.detach())
 
     def confidences(self, trust: Tensor) -> Tensor:
         """Confidences (batch, raters, *spatial) that follow, where raters are trusted (batch, raters) besides."""
-        per_patch = trust.repeat_interleave(len(self.right) // len(trust), dim=0)
-        return unpatched(self.right * per_patch.unsqueeze(2), self.log_truth.shape[2:])
+        per_patch = trust.repeat_interleave(len(self.mask) // len(trust), dim=0)
+        return unpatched(self.right() * per_patch.unsqueeze(2), self.log_truth.shape[2:])
 
 
 class Prism(nn.Module):
@@ -59,6 +61,9 @@ class Prism(nn.Module):
         channels = shape.channels + (shape.classes if network is not None else 0)
         self.encoder = PrismEncoder(channels, shape.dims)
         self.conp = ConP(shape.raters, shape.classes, shape.dims, integration)
+        if shape.dims == 2:  # places' channels lie together, as attention and the processor's convolutions want them
+            for part in (self.encoder, self.conp):
+                part.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def features(self, images: Tensor) -> list[Tensor]:
         """Features of images (batch, channels, *spatial), padded to a multiple of the stride."""
@@ -83,7 +88,7 @@ class PrismParts(Parts):
         mask = log_truth.detach().exp()
         scores, mask = self.annotators(mask), patched(mask)
         matrices = row_probabilities(scores, dim=3).flatten(4).movedim(4, 1).flatten(0, 1)
-        return Step(log_truth, mask, scores, matrices, confidences(mask, matrices.detach()))
+        return Step(log_truth, mask, scores, matrices)
 
     def estimate(self, images: Tensor, recurrence: int | None = None, trust: Tensor | None = None) -> Step:
         """The state after a recurrence, counted from 0; by default the last of the training.

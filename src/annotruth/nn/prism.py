@@ -44,22 +44,37 @@ class PrismEncoder(nn.Module):
         return features[1:]
 
 
-class ConfidenceEmbedding(nn.Module):
-    """Log-confidences (batch, raters, *spatial) as features of the decoder's stages, by separable convolutions.
+class SeparableHalving(nn.Module):
+    """A depth-wise convolution that halves maps, and a point-wise one that mixes them.
 
-    A depth-wise convolution halves the maps' size, a point-wise one deepens them.
+    Nothing comes between the two, so that they are computed as the one convolution that they amount to.
+
+    Examples
+    --------
+    >>> SeparableHalving(3, 8, dims=2)(torch.rand(1, 3, 6, 4)).shape
+    torch.Size([1, 8, 3, 2])
     """
+
+    def __init__(self, before: int, after: int, dims: int) -> None:
+        super().__init__()
+        convolution = nn.Conv2d if dims == 2 else nn.Conv3d
+        self.depth_wise = convolution(before, before, kernel_size=2, stride=2, groups=before, bias=False)
+        self.point_wise = convolution(before, after, kernel_size=1)
+        self.convolve = F.conv2d if dims == 2 else F.conv3d
+
+    def forward(self, maps: Tensor) -> Tensor:
+        together = self.point_wise.weight * self.depth_wise.weight.transpose(0, 1)
+        return self.convolve(maps, together, self.point_wise.bias, stride=2)
+
+
+class ConfidenceEmbedding(nn.Module):
+    """Log-confidences (batch, raters, *spatial) as features of the decoder's stages, by separable convolutions."""
 
     def __init__(self, raters: int, channels: tuple[int, int], dims: int) -> None:
         super().__init__()
-        convolution = nn.Conv2d if dims == 2 else nn.Conv3d
         self.steps = nn.ModuleList(
             [
-                nn.Sequential(
-                    convolution(before, before, kernel_size=2, stride=2, groups=before),
-                    convolution(before, after, kernel_size=1),
-                    nn.PReLU(),
-                )
+                nn.Sequential(SeparableHalving(before, after, dims), nn.PReLU())
                 for before, after in pairwise((raters, *channels))
             ]
         )

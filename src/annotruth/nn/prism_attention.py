@@ -40,21 +40,19 @@ class Windows:
 
     def cut(self, features: Tensor) -> Tensor:
         """Turn (batch, channels, *size) into (batch · windows, places, channels)."""
+        split = _pad(features, self._padding).movedim(1, -1)
+        split = split.reshape(len(features), *chain.from_iterable(zip(self.counts, self.lengths)), features.shape[1])
         dims = len(self.size)
-        split = _pad(features, self._padding).reshape(
-            len(features), -1, *chain.from_iterable(zip(self.counts, self.lengths))
-        )
-        order = (0, *range(2, 2 + 2 * dims, 2), *range(3, 3 + 2 * dims, 2), 1)
+        order = (0, *range(1, 1 + 2 * dims, 2), *range(2, 2 + 2 * dims, 2), 1 + 2 * dims)
         return split.permute(order).reshape(-1, prod(self.lengths), features.shape[1])
 
     def join(self, places: Tensor) -> Tensor:
         """Undo :meth:`cut`."""
         dims = len(self.size)
         split = places.reshape(-1, *self.counts, *self.lengths, places.shape[-1])
-        order = (0, 2 * dims + 1, *chain.from_iterable((1 + axis, 1 + dims + axis) for axis in range(dims)))
-        whole = split.permute(order).reshape(
-            len(split), -1, *(count * length for count, length in zip(self.counts, self.lengths))
-        )
+        order = (0, *chain.from_iterable((1 + axis, 1 + dims + axis) for axis in range(dims)), 1 + 2 * dims)
+        sides = (count * length for count, length in zip(self.counts, self.lengths))
+        whole = split.permute(order).reshape(len(split), *sides, places.shape[-1]).movedim(-1, 1)
         return whole[tuple([slice(None), slice(None)] + [slice(length) for length in self.size])]
 
     def seen(self, features: Tensor) -> Tensor | None:
