@@ -8,7 +8,7 @@ import torch
 from scipy.ndimage import gaussian_filter
 
 from annotruth.nn.prism_fusion import fuse, said
-from annotruth.nn.prism_losses import DEVIATION, SIDE, multi_head_loss, shuffle_loss, ssim_loss
+from annotruth.nn.prism_losses import DEVIATION, SIDE, STEADY, mask_loss, multi_head_loss, shuffle_loss, ssim_loss
 
 
 def similarity(one: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -19,8 +19,7 @@ def similarity(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
     a, b = mean(one), mean(other)
     spread_a, spread_b, both = mean(one**2) - a**2, mean(other**2) - b**2, mean(one * other) - a * b
-    light, contrast = 0.01**2, 0.03**2
-    return (2 * a * b + light) * (2 * both + contrast) / ((a**2 + b**2 + light) * (spread_a + spread_b + contrast))
+    return (2 * a * b + STEADY) * (2 * both + STEADY) / ((a**2 + b**2 + STEADY) * (spread_a + spread_b + STEADY))
 
 
 @pytest.mark.parametrize("size", [(5, 4), (13, 20), (6, 7, 8)])
@@ -43,8 +42,16 @@ def _known(mask: np.ndarray, target: np.ndarray, counted: np.ndarray) -> np.ndar
     return np.where(counted[:, None], target, mask)
 
 
+def test_loss_of_a_mask_is_ssim_and_cross_entropy():
+    torch.manual_seed(0)
+    scores, target = torch.randn(2, 3, 8, 8), torch.randn(2, 3, 8, 8).softmax(dim=1)
+    counted = torch.rand(2, 8, 8) < 0.6
+    per_pixel = torch.nn.functional.cross_entropy(scores, target, reduction="none")
+    expected = ssim_loss(scores.softmax(dim=1)[:, 1:], target[:, 1:], counted) + per_pixel[counted].mean()
+    torch.testing.assert_close(mask_loss(scores.log_softmax(dim=1), target, counted), expected)
+
+
 def test_ssim_draws_a_mask_away_from_the_middle_whatever_the_target():
-    """Of a class alone, SSIM would hardly have a gradient where the target is 0."""
     everywhere = torch.ones(1, 9, 9, dtype=torch.bool)
     for target, sign in ((0.0, 1), (1.0, -1)):
         mask = torch.full((1, 1, 9, 9), 0.5, requires_grad=True)

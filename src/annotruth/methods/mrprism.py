@@ -30,7 +30,7 @@ from annotruth.nn import Confusion, PixelConfusion, is_given
 from annotruth.nn.prism import PATCH, DivP, padded, patched, unpatched
 from annotruth.nn.prism_fusion import RULES, Rule, fuse, opinions, said, shares
 from annotruth.nn.prism_integration import INTEGRATIONS
-from annotruth.nn.prism_losses import multi_head_loss, shuffle_loss, ssim_loss
+from annotruth.nn.prism_losses import mask_loss, multi_head_loss, shuffle_loss, ssim_loss
 from annotruth.validation import MISSING_PIXEL, one_of
 
 NOISE = 0.2
@@ -127,17 +127,16 @@ class MrPrism(Confident):
                 target[here] = self._fused(given[here], step, trust[first:after])
         parts.truth.conp.train(parts.training)
         step = parts.step(features, confidence)
-        mask, anybody = step.log_truth.exp(), is_given(labels, given.shape[2]).any(dim=1)
+        anybody = is_given(labels, given.shape[2]).any(dim=1)
         likelihood = multi_head_loss(given, step.matrices, step.mask)
-        # Of the foreground classes: what is left is the background.
-        loss = ssim_loss(mask[:, 1:], unpatched(target[:, 1:], size), anybody)
+        loss = mask_loss(step.log_truth, unpatched(target, size), anybody)
         if self.head_loss != "shuffle":
             loss = loss + likelihood
         if self.head_loss != "multi-head":
             thought = (opinions(step.mask, step.matrices.detach()) > CUT).float()
             of_heads = unpatched(fuse(self.fusion, thought, step.matrices, step.mask, prior=False)[:, 1:], size)
             shuffled = shuffle_loss(self.fusion, given, step.matrices, step.mask, self.shuffles)
-            loss = loss + ssim_loss(of_heads, mask[:, 1:], anybody) + self.shuffle_weight * shuffled
+            loss = loss + ssim_loss(of_heads, step.log_truth.exp()[:, 1:], anybody) + self.shuffle_weight * shuffled
         return loss, likelihood.detach()
 
     def _begin(self, parts: PrismParts, labels: Tensor, per_item: int) -> tuple[Tensor, Tensor, list[int]]:

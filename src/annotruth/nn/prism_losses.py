@@ -11,8 +11,31 @@ from annotruth.nn.prism_fusion import Rule, fuse, opinions
 
 SIDE, DEVIATION = 7, 1.5
 """Of the Gaussian window in which masks are compared."""
-STEADY = 0.01**2, 0.03**2
-"""What keeps SSIM's quotients steady where means, or deviations, are near 0 (Wang et al. 2004, for values 0 to 1)."""
+STEADY = 0.1
+"""What keeps SSIM's quotients steady where means, or variances, are near 0. For pictures, Wang et al. (2004) have far
+less: everything that is not near 0 is then about equally unlike 0, and a mask of a rare class learns to be empty."""
+
+
+def mask_loss(log_mask: Tensor, target: Tensor, counted: Tensor) -> Tensor:
+    """How unlike a mask is to its target: 1 − SSIM of the foreground classes, and cross-entropy.
+
+    The paper has the former alone, which sharpens masks, but does not find small objects.
+
+    Parameters
+    ----------
+    log_mask : (batch, classes, *spatial) log-probabilities
+    target : (batch, classes, *spatial) probabilities, a constant
+    counted : (batch, *spatial) where to compare
+
+    Examples
+    --------
+    >>> target, everywhere = torch.rand(1, 2, 16, 16).softmax(dim=1), torch.ones(1, 16, 16, dtype=torch.bool)
+    >>> mask_loss(target.log(), target, everywhere) < mask_loss(target.flip(1).log(), target, everywhere)
+    tensor(True)
+    """
+    target = target.detach()
+    entropy = -((target * log_mask).sum(dim=1) * counted).sum() / counted.sum().clamp_min(1)
+    return ssim_loss(log_mask.exp()[:, 1:], target[:, 1:], counted) + entropy
 
 
 def ssim_loss(mask: Tensor, target: Tensor, counted: Tensor) -> Tensor:
@@ -21,8 +44,7 @@ def ssim_loss(mask: Tensor, target: Tensor, counted: Tensor) -> Tensor:
     A Gaussian window lies around every pixel, the border repeated outwards. The target is a constant; where it does not
     count, it is taken to be the mask itself. 0 where nothing counts.
 
-    SSIM is the mean of a class's and of the rest's. It compares means by their ratio, and finds everything that is not
-    near 0 about equally unlike 0: a rare class's alone would leave a mask of 0.5 as it is wherever the class is not.
+    SSIM is the mean of a class's and of the rest's, so that it does not matter which of two is called the foreground.
 
     Examples
     --------
@@ -34,12 +56,11 @@ def ssim_loss(mask: Tensor, target: Tensor, counted: Tensor) -> Tensor:
     target = torch.where(counted[:, None], target, mask).detach()
     one, other, squares, product = blurred(torch.stack([mask, target, mask**2 + target**2, mask * target]))
     both, product_of_means = one**2 + other**2, one * other
-    of_means, of_deviations = STEADY
-    alike = (2 * product_of_means + of_means) / (both + of_means)
+    alike = (2 * product_of_means + STEADY) / (both + STEADY)
     # The same of 1 − mask and 1 − target, whose deviations are those of mask and target.
     total = one + other
-    alike_rest = (2 * (product_of_means + 1 - total) + of_means) / (both + 2 * (1 - total) + of_means)
-    vary_alike = (2 * (product - product_of_means) + of_deviations) / (squares - both + of_deviations)
+    alike_rest = (2 * (product_of_means + 1 - total) + STEADY) / (both + 2 * (1 - total) + STEADY)
+    vary_alike = (2 * (product - product_of_means) + STEADY) / (squares - both + STEADY)
     return ((1 - ((alike + alike_rest) / 2 * vary_alike).mean(dim=1)) * counted).sum() / counted.sum().clamp_min(1)
 
 
