@@ -46,7 +46,7 @@ EVEN = 0.5
 class MrPrism(Confident):
     """Confidences in the raters give a mask of the image, the mask gives confidences, and so on.
 
-    The mask learns what the raters' labels fuse to by the confidences of the recurrence before, DivP how raters err on it.
+    The mask learns what labels fuse to by the confidences of the recurrence before, DivP how raters err on it.
 
     Options
     -------
