@@ -6,7 +6,6 @@ import copy
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 import torch
@@ -81,14 +80,8 @@ class CountedParts(AlternatingParts):
 
     @torch.no_grad()
     def log_average(self, images: Tensor) -> Tensor:
-        """Log-probabilities of the true class by the average network."""
-        return F.log_softmax(self.average(images), dim=1)
-
-    def train(self, mode: bool = True) -> Self:
-        """The average network never learns by itself: it answers while the other one does."""
-        super().train(mode)
-        self.average.eval()
-        return self
+        """Log-probabilities of the true class by the average network, which answers even while the other one learns."""
+        return F.log_softmax(self.average.eval()(images), dim=1)
 
     @torch.no_grad()
     def follow(self) -> None:
