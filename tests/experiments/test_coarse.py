@@ -66,8 +66,8 @@ def test_vessels_are_tiles_of_some_eyes_and_photographs_of_others(tmp_path):
     raters[:, :, ::20] = raters[:, :, 1::20] = raters[:, :, 2::20] = raters[:, :, 3::20] = 1
     np.savez(tmp_path / "drive_test.npz", images=images, raters=raters)
     task = vessels_task(seed=0, ratio=0.3, folder=tmp_path)
-    assert task.train.images.shape == (14 * 16, 3, 70, 70)
-    assert task.held_out.images.shape == (6, 3, 280, 280)
+    assert task.train.images.shape == (8 * 16, 3, 70, 70)
+    assert task.held_out.images.shape == (12, 3, 280, 280)
     stand_in = vessels_task(seed=0, ratio=0.3, train=2)
     assert 0.01 < stand_in.train.truth.mean() < 0.2
 

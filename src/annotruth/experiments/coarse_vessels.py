@@ -13,8 +13,8 @@ from annotruth.experiments.folders import read_arrays
 from annotruth.experiments.stand_in import shapes
 from annotruth.simulate import simulate_drawings
 
-FULL = Scale({"train": 14}, {"max_epochs": 16})
-QUICK = Scale({"train": 4}, {"max_epochs": 3})
+FULL = Scale({"train": 8}, {"max_epochs": 12, "augment": True})
+QUICK = Scale({"train": 4}, {"max_epochs": 3, "augment": True})
 SIDE, TILE = 280, 70
 """Pixels of an image at half its resolution, and of the tiles that are drawn on, along each side."""
 CLASSES = ("background", "vessel")
@@ -32,7 +32,7 @@ NOTES = (
 STAND_IN = "No folder was named: outlines of drawn shapes stand in for DRIVE's vessels."
 
 
-def vessels_task(*, seed: int, ratio: float = 1.0, train: int = 14, folder: Path | None = None) -> Task:
+def vessels_task(*, seed: int, ratio: float = 1.0, train: int = 8, folder: Path | None = None) -> Task:
     """Tiles of some eyes to learn from, photographs of the others to score on; the seed decides which.
 
     Parameters
