@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from annotruth.experiments import lidc, prism_tasks
-from annotruth.experiments.experiment import Experiment, Row, Scale
+from annotruth.experiments.experiment import Experiment, Row
 from annotruth.experiments.findings import above_others
 from annotruth.experiments.prism_scores import (
     AFTER,
@@ -53,7 +53,6 @@ BRAIN_TUMOUR = {
     },
 }  # fmt: skip
 DENSE = "dense"
-NODULES = Scale({"train": 160, "test": 80}, {"max_epochs": 12, "batch_size": 4})
 
 MNIST = Experiment(
     name="mrprism-mnist",
@@ -76,7 +75,7 @@ LIDC = Experiment(
     settings={DENSE: {"keep": "all"}},
     rows=(*COMPARISONS, Row("mrprism")),
     metrics=METRICS,
-    full=NODULES,
+    full=lidc.FULL,
     quick=lidc.QUICK,
     paper={DENSE: BRAIN_TUMOUR},
     findings=(rises(0.0), above_others("mrprism", metric="soft_dice"), fuses_better(None)),

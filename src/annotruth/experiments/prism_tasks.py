@@ -35,7 +35,7 @@ DIGITS_NOTE = (
 
 EXPERTS = tuple(f"expert_{number}" for number in range(1, 6))
 TILE = 128
-NUCLEI = Scale({"train": 64, "test": 32}, {"max_epochs": 12, "batch_size": 2})
+NUCLEI = Scale({"train": 96, "test": 48}, {"max_epochs": 16, "batch_size": 2})
 QUICK_NUCLEI = Scale({"train": 16, "test": 8}, {"max_epochs": 2, "batch_size": 4})
 NUCLEI_SOURCE = (
     "They are microscope pictures (36, 512, 512), masks of cFOS-positive nuclei by five experts (36, 5, 512, 512) and "
