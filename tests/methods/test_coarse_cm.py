@@ -51,7 +51,7 @@ def test_small_strokes_of_both_kinds_are_enough(scenes, options, tmp_path):
 
 def test_a_learnt_m_finds_what_people_say(scenes):
     # Nobody ever says that a pixel is not background: on boxes they say "not a bar", on bars "not a box".
-    model = fit(drawn(scenes, positive=0.3, negative=0.5), complement="learnt")
+    model = fit(drawn(scenes, positive=0.3, negative=0.5), max_epochs=20, complement="learnt")
     said = model.complement_
     assert said[1, 2] > 0.65
     assert said[2, 1] > 0.65
@@ -108,6 +108,13 @@ def test_no_stroke_at_all_is_refused(scenes):
     masks = np.full((24, 1, 20, 20), 255, dtype=np.uint8)
     with pytest.raises(InputError, match="not a single stroke"):
         fit(Annotations.from_masks(masks, images=scenes[0], classes=CLASSES))
+
+
+def test_strokes_outside_the_image_are_refused(scenes):
+    images, truth = scenes
+    drawn_beyond = np.pad(truth, ((0, 0), (0, 3), (0, 3)), constant_values=1)[:, None]
+    with pytest.raises(InputError, match=r"item_0.*23.*20"):
+        Annotations.from_masks(drawn_beyond, images=images, classes=CLASSES)
 
 
 @pytest.mark.parametrize("wrong", [{"unmarked": "guess"}, {"warmup": 2.0}, {"smoothness": -1.0}, {"matrices": "none"}])
