@@ -72,6 +72,19 @@ def test_what_is_unmarked_may_be_background(scenes):
     assert dice(model.predict(scenes[0]), scenes[1], 3) > 0.9
 
 
+def test_strokes_in_volumes():
+    truth = np.zeros((6, 12, 12, 8), dtype=np.uint8)
+    truth[:, 3:9, 3:9, 2:6] = 1
+    images = (2.0 * truth[:, None] + 0.3 * np.random.default_rng(0).standard_normal((6, 1, 12, 12, 8))).astype("f4")
+    strokes = simulate_drawings(truth, positive=0.3, negative=0.3, strength=0)
+    annotations = Annotations.from_masks(
+        strokes.masks, images=images, negatives=strokes.negatives, classes=["background", "box"]
+    )
+    model = fit(annotations, max_epochs=1)
+    assert model.predict(images).shape == truth.shape
+    assert model.confusion_maps(images[0]).shape == (1, 2, 2, 12, 12, 8)
+
+
 def test_known_masks_help_where_nothing_is_drawn(scenes):
     images, truth = scenes
     masks = np.full((24, 1, 20, 20), 255, dtype=np.uint8)
