@@ -35,7 +35,8 @@ NOTES = (
     "methods. Its network is the same but for batch normalisation.",
     "CM error: squared distance of a row of a matrix from the true row, averaged over rows and raters. With one label "
     "a digit, counting against the true classes would itself err by (1 − Σ a²) · 50 / digits: at p = 0.5, 0.004.",
-    "global-cm was developed on the digits of seeds 0, 1 and 10 to 15, whose held-out accuracy was seen.",
+    "global-cm was developed on the digits of seeds 0, 1 and 10 to 15, whose held-out accuracy was seen. That labels "
+    "must agree before they are put together early was learnt from a first table of the raters who guess, all seeds.",
 )
 
 
