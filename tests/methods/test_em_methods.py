@@ -18,13 +18,8 @@ NAMES = ["gem", "mbem", "aggnet"]
 
 
 @pytest.fixture
-def batch():
-    """Answers of which a third are missing; nobody answers the last item."""
-    rng = np.random.default_rng(0)
-    labels = rng.integers(0, CLASSES, (ITEMS, RATERS))
-    labels[rng.random(labels.shape) < 0.3] = -1
-    labels[-1] = -1
-    return Batch(torch.tensor(rng.normal(size=(ITEMS, 2)), dtype=torch.float32), torch.tensor(labels))
+def batch(sparse_batch):
+    return sparse_batch(ITEMS, RATERS, CLASSES, torch.float32)
 
 
 def made(name, **options):

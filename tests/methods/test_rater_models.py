@@ -33,12 +33,8 @@ def made(name):
 
 
 @pytest.fixture
-def batch():
-    rng = np.random.default_rng(0)
-    labels = rng.integers(0, CLASSES, (ITEMS, RATERS))
-    labels[rng.random(labels.shape) < 0.3] = -1
-    labels[-1] = -1
-    return Batch(torch.tensor(rng.normal(size=(ITEMS, 2))), torch.tensor(labels))
+def batch(sparse_batch):
+    return sparse_batch(ITEMS, RATERS, CLASSES, torch.float64)
 
 
 def given(batch):

@@ -145,7 +145,7 @@ CIFAR10 = Experiment(
     title="Tanno et al. 2019, table 1: CIFAR-10 by four raters who are right in 45 % of their labels",
     task=cifar10_task,
     settings={setting: {"keep": keep} for setting, keep in KEPT.items()},
-    rows=(*(Row(method) for method in ("majority", "doctor-net", "gem", "mbem", "global-cm", "clean")),),
+    rows=tuple(Row(method) for method in ("majority", "doctor-net", "gem", "mbem", "global-cm", "clean")),
     metrics=(ACCURACY, CM_ERROR, WARNED),
     full=FULL,
     quick=QUICK,
@@ -161,6 +161,7 @@ CIFAR10 = Experiment(
         "Warned: the share of seeds in which the model says that it may be wrong.",
         "global-cm was developed on the pictures of seeds 0, 1, 3 and 4, whose held-out accuracy was seen; pictures to "
         "learn from, network and epochs were chosen on seed 3.",
+        "Of the paper's rows, soft-bootstrap, shared-cm and global-cm without the trace are left out for time.",
     ),
     stand_in=STAND_IN,
 )

@@ -150,11 +150,11 @@ class CountedCM(Method):
 
     def begin_epoch(self, parts: Parts, batches: Iterable[Batch], progress: float) -> None:
         assert isinstance(parts, CountedParts)
-        if progress > 0 and self._counts(parts, progress):
+        if progress > 0 and self._past_their_word(parts, progress):
             self._count(parts, batches, self.trace_weight)
 
-    def _counts(self, parts: CountedParts, progress: float) -> bool:
-        """Whether labels are no longer taken at their word."""
+    def _past_their_word(self, parts: CountedParts, progress: float) -> bool:
+        """Whether labels are no longer taken at their word, but raters are counted."""
         if parts.many:
             return progress >= min(self.warmup, EARLY)
         return progress >= self.warmup and (bool(parts.ready) or progress >= LATEST)

@@ -13,13 +13,13 @@ SIDE, DEVIATION = 7, 1.5
 """Of the Gaussian window in which masks are compared."""
 STEADY = 0.1
 """What keeps SSIM's quotients steady where means, or variances, are near 0. For pictures, Wang et al. (2004) have far
-less: everything that is not near 0 is then about equally unlike 0, and a mask of a rare class learns to be empty."""
+less: everything that is not near 0 is then about equally unlike 0, which draws the mask of a rare class to 0."""
 
 
 def mask_loss(log_mask: Tensor, target: Tensor, counted: Tensor) -> Tensor:
     """How unlike a mask is to its target: 1 − SSIM of the foreground classes, and cross-entropy.
 
-    The paper has the former alone, which sharpens masks, but does not find small objects.
+    The paper has the former alone.
 
     Parameters
     ----------
