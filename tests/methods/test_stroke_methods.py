@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 
 import numpy as np
 import pytest
@@ -122,12 +123,14 @@ def test_cut_masks_keep_to_the_strokes(method, scene):
     assert (made.supervision(annotations, 1) == 255).all()  # no strokes, no mask
 
 
-def test_a_bag_needs_one_good_pixel():
-    log_truth = torch.full((1, 2, 4, 4), 0.5).log()
-    log_truth[0, :, 1, 1] = torch.tensor([1e-3, 1 - 1e-3]).log()
-    labels = torch.ones(1, 4, 4, dtype=torch.uint8)
-    assert bag_loss(log_truth, labels) < 0.01
-    assert bag_loss(log_truth.flip(1), labels) > 0.6
+def test_a_bag_is_what_its_marked_pixels_are_on_average():
+    found = torch.tensor([0.9, 0.1, 0.1, 0.9]).repeat(1, 4, 1)
+    log_truth = torch.stack([1 - found, found], dim=1).log()
+    labels = torch.full((1, 4, 4), 255, dtype=torch.uint8)
+    labels[0, :, :2] = 1  # 0.9 and 0.1
+    assert bag_loss(log_truth, labels).item() == pytest.approx(-math.log(0.5))
+    labels[0, :, 2] = 0  # background counts pixel by pixel, and as much as the class
+    assert bag_loss(log_truth, labels).item() == pytest.approx(-(math.log(0.5) + math.log(0.9)) / 2)
 
 
 def test_no_class_is_cleaned_away():

@@ -27,7 +27,7 @@ from annotruth.training.processes import Processes
 
 pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
 
-METHODS = {"mean": {}, "pixel-cm": {"warmup": 0.0}, "global-cm": {"warmup": 0.1}}
+METHODS = {"mean": {}, "pixel-cm": {"warmup": 0.0}, "global-cm": {"warmup": 0.1}, "coarse-cm": {}}
 EXACT = ["mean", "pixel-cm"]  # the loss is a mean over labels from the beginning; in a warm-up it is one over pixels
 SCRIPT = f"""
 import json
@@ -123,6 +123,12 @@ def test_a_warm_up_goes_through_its_stages_in_step(folder, tmp_path):
         assert getattr(together._parts, stage) == getattr(alone._parts, stage) < 1
     torch.testing.assert_close(together._parts.consensus.counts, alone._parts.consensus.counts, rtol=0.05, atol=5)
     np.testing.assert_allclose(together.history_.train_loss, alone.history_.train_loss, rtol=0.02)
+
+
+def test_marks_are_counted_over_all_processes(folder, tmp_path):
+    alone = in_one_process(folder, tmp_path, "coarse-cm")
+    together = load_model(folder / "coarse-cm-True.annotruth")
+    torch.testing.assert_close(together._parts.marking.marks, alone._parts.marking.marks, rtol=0.02, atol=2)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -19,7 +19,7 @@ from annotruth.simulate import simulate_drawings
 from annotruth.training import Segmenter
 from annotruth.validation import MISSING_PIXEL
 
-FULL = Scale({"train": 600, "test": 100}, {"max_epochs": 8, "batch_size": 4, "validation": 0})
+FULL = Scale({"train": 600, "test": 100}, {"max_epochs": 16, "batch_size": 4, "validation": 0})
 QUICK = Scale({"train": 60, "test": 30}, {"max_epochs": 4, "batch_size": 4, "validation": 0})
 SIDE = 112
 """Pixels of the middle of a slice that is shown, along each side; hardly any heart reaches beyond."""

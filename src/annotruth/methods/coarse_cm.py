@@ -82,7 +82,7 @@ class CoarseCM(Method):
     complement : M, which class somebody calls a pixel not to be, is "uniform" or "learnt"
     trace_weight, trace : as of pixel-cm
     smoothness : weight of the preference for one class among neighbours that look alike, times the share of pixels of
-        which nothing is said
+        which nothing is said; give 0 where structures are only a few pixels wide, as vessels are
     warmup : share of the training before errors are learnt from the image; before that they are counted
     """
 

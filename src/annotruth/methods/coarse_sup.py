@@ -12,8 +12,9 @@ from annotruth.methods.consensus import Consensus
 from annotruth.methods.strokes import check_strokes, whole_masks
 from annotruth.nn import GlobalConfusion, IdentityConfusion, noisy_label_loss
 
-AT_THEIR_WORD = 0.3
-"""Share of the training in which coarse masks are taken at their word, so that there is something to count."""
+AT_THEIR_WORD = 0.5
+"""Share of the training in which coarse masks are taken at their word and counted against the network; then the counts
+stay, or network and matrices would soon agree that there is nothing but background."""
 
 
 class CoarseSupParts(Parts):
@@ -31,8 +32,8 @@ class CoarseSup(Method):
 
     Simplified: the paper has several kinds of coarse labels (boxes, keypoints, figure and ground) beside a few fine
     masks, and learns how each follows from the fine ones by a small network. Here there is one kind, coarse masks whose
-    unmarked pixels are background, and a counted matrix; the objective, the evidence lower bound of the coarse labels,
-    is the same.
+    unmarked pixels are background, and a counted matrix; the objective is the likelihood of the coarse labels
+    itself, of which the paper has a lower bound.
     """
 
     name = "coarse-sup"
@@ -57,11 +58,10 @@ class CoarseSup(Method):
     def loss(self, parts: Parts, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
         assert isinstance(parts, CoarseSupParts)
         log_truth = parts.log_truth(batch.images)
+        if self.settled(parts, progress):
+            return noisy_label_loss(log_truth, GlobalConfusion(parts.coarse.matrices()), batch.labels)
         if parts.training:
             parts.coarse.balance(log_truth)
             parts.coarse.count(log_truth, batch.labels)
-        _, likelihood = noisy_label_loss(log_truth, GlobalConfusion(parts.coarse.matrices()), batch.labels)
-        if self.settled(parts, progress):
-            return parts.coarse.loss(log_truth, batch.labels), likelihood
         word = IdentityConfusion(batch.labels.shape[1], log_truth.shape[1])
-        return noisy_label_loss(log_truth, word, batch.labels)[0], likelihood
+        return noisy_label_loss(log_truth, word, batch.labels)

@@ -18,6 +18,8 @@ BAG = 4
 """Pixels along each side of a bag."""
 IN_BAGS = 0.5
 """Share of the training in which the network learns from bags; then it cleans the masks it learns from."""
+LEAST = 1e-6
+"""Probability that a bag has at least, so that logarithms stay finite."""
 SURE = 0.7
 """Probability above which the network's word stands against a coarse label."""
 
@@ -28,8 +30,8 @@ class LabelCleaning(Method):
     """Where a coarse mask marks a class, some pixel nearby is of it, though not every one.
 
     Simplified: the paper trains on bags of patches of one huge slide, with attention over a bag, and then labels the
-    patches anew. Here a bag is a window of pixels, the likeliest pixel stands for it, all images share one network, and
-    cleaning goes on while it is trained. Unmarked pixels are background.
+    patches anew. Here a bag is a window of pixels that is of a class as far as those marked in it are on average, all
+    images share one network, and cleaning goes on while it is trained. Unmarked pixels are background.
     """
 
     name = "lc-mil"
@@ -60,21 +62,25 @@ class LabelCleaning(Method):
 
 
 def bag_loss(log_truth: Tensor, labels: Tensor) -> Tensor:
-    """Cross-entropy in which the best pixel of a window stands for all that carry its label (batch, *spatial).
+    """Cross-entropy in which a window is of a class as its marked pixels are on average; labels (batch, *spatial).
 
     Background is told pixel by pixel, each class counting alike.
     """
     classes, dims = log_truth.shape[1], log_truth.ndim - 2
-    pool = F.max_pool2d if dims == 2 else F.max_pool3d
+    pool = F.avg_pool2d if dims == 2 else F.avg_pool3d
     means = []
     for number in range(classes):
         marked = labels == number
         if not marked.any():
             continue
-        of_class = log_truth[:, number].masked_fill(~marked, -torch.inf)
+        of_class = log_truth[:, number]
         if number:
-            of_class = pool(of_class[:, None], BAG, ceil_mode=True)
-        means.append(-of_class[of_class > -torch.inf].mean())
+            inside, found = (
+                pool(part[:, None], BAG, ceil_mode=True) for part in (marked.float(), of_class.exp() * marked)
+            )
+            marked = inside > 0
+            of_class = (found / inside.clamp_min(1e-6)).clamp_min(LEAST).log()
+        means.append(-of_class[marked].mean())
     return torch.stack(means).mean() if means else 0 * log_truth.sum()
 
 

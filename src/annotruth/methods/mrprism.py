@@ -28,7 +28,7 @@ from annotruth.methods.prism_parts import (
 )
 from annotruth.nn import Confusion, PixelConfusion, is_given
 from annotruth.nn.prism import PATCH, DivP, padded, patched, unpatched
-from annotruth.nn.prism_fusion import RULES, Rule, fuse, opinions, said, shares
+from annotruth.nn.prism_fusion import RULES, Rule, decided, fuse, opinions, said, shares
 from annotruth.nn.prism_integration import INTEGRATIONS
 from annotruth.nn.prism_losses import mask_loss, multi_head_loss, shuffle_loss, ssim_loss
 from annotruth.validation import MISSING_PIXEL, one_of
@@ -46,7 +46,7 @@ EVEN = 0.5
 class MrPrism(Confident):
     """Confidences in the raters give a mask of the image, the mask gives confidences, and so on.
 
-    The mask learns what labels fuse to by the confidences of the recurrence before, DivP how raters err on it.
+    The mask learns which class labels speak for by the confidences of the recurrence before, DivP how raters err on it.
 
     Options
     -------
@@ -131,7 +131,7 @@ class MrPrism(Confident):
         step = parts.step(features, confidence)
         anybody = is_given(labels, given.shape[2]).any(dim=1)
         likelihood = multi_head_loss(given, step.matrices, step.mask)
-        loss = mask_loss(step.log_truth, unpatched(target, size), anybody)
+        loss = mask_loss(step.log_truth, unpatched(decided(target), size), anybody)
         if self.head_loss != "shuffle":
             loss = loss + likelihood
         if self.head_loss != "multi-head":

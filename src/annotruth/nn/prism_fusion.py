@@ -109,3 +109,19 @@ def shares(given: Tensor, weights: Tensor) -> Tensor:
     votes = (given * weights.unsqueeze(2)).sum(dim=1)
     total = votes.sum(dim=1, keepdim=True)
     return torch.where(total > 0, votes / total.clamp_min(1e-9), 1 / given.shape[2])
+
+
+def decided(fused: Tensor) -> Tensor:
+    """1 for the likeliest class of what is fused (batch, classes, *spatial), 0 for the others; ties are shared.
+
+    A mask that learns how likely a class is, and not which one is likeliest, adds its own doubt to the raters', and
+    with every recurrence again: borders blur, those who draw too much seem right, and the mask grows.
+
+    Examples
+    --------
+    >>> decided(torch.tensor([[[0.9, 0.4, 0.5], [0.1, 0.6, 0.5]]]))
+    tensor([[[1.0000, 0.0000, 0.5000],
+             [0.0000, 1.0000, 0.5000]]])
+    """
+    likeliest = (fused == fused.amax(dim=1, keepdim=True)).float()
+    return likeliest / likeliest.sum(dim=1, keepdim=True)
