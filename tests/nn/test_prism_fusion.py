@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotruth.errors import InputError
-from annotruth.nn.prism_fusion import RULES, SLIPS, confidences, fuse, opinions, said, shares
+from annotruth.nn.prism_fusion import OF_MASK, RULES, SLIPS, confidences, decided, fuse, opinions, said, shares
 
 
 def problem(seed: int, raters: int, classes: int, pixels: int = 3, patches: int = 2):
@@ -31,7 +31,7 @@ def by_hand(rule, labels, matrices, truth, trust):
     for patch in range(patches):
         for pixel in range(pixels):
             prior = truth[patch, :, pixel]
-            score = np.log((1 - SLIPS) * prior + SLIPS / classes) if rule == "bayes" else np.zeros(classes)
+            score = np.log((1 - OF_MASK) * prior + OF_MASK / classes) if rule == "bayes" else np.zeros(classes)
             total = 0.0
             for rater in range(raters):
                 label, count = labels[patch, rater, pixel], trust[patch, rater]
@@ -97,7 +97,7 @@ def test_trust_of_zero_leaves_a_rater_out_and_nobody_is_even():
             fuse(rule, given_labels, matrices, truth, trust), fuse(rule, without, matrices, truth)
         )
     nobody = fuse("bayes", torch.zeros_like(given_labels), matrices, truth)
-    torch.testing.assert_close(nobody, (1 - SLIPS) * truth + SLIPS / 2)  # what is seen alone
+    torch.testing.assert_close(nobody, (1 - OF_MASK) * truth + OF_MASK / 2)  # what is seen alone
     assert (shares(torch.zeros_like(given_labels), torch.ones(2, 3, 3)) == 0.5).all()
 
 
@@ -111,3 +111,9 @@ def test_opinions_and_confidences_against_sums():
 def test_an_unknown_rule_lists_the_known_ones():
     with pytest.raises(InputError, match=r"Unknown fusion 'sum'. Known: bayes, weights, literal"):
         fuse("sum", torch.zeros(1, 1, 2, 1), torch.zeros(1, 1, 2, 2), torch.zeros(1, 2, 1))
+
+
+def test_the_likeliest_class_is_decided_on_and_ties_are_shared():
+    fused = torch.tensor([[[0.2, 0.4, 1 / 3], [0.5, 0.4, 1 / 3], [0.3, 0.2, 1 / 3]]])
+    expected = torch.tensor([[[0, 0.5, 1 / 3], [1, 0.5, 1 / 3], [0, 0, 1 / 3]]])
+    torch.testing.assert_close(decided(fused), expected)

@@ -75,7 +75,8 @@ MNIST = Experiment(
         coarse_digits.NOTE,
         "300 digits are drawn on, or have true masks for clean; with masks: those 300 masks, and drawings on 150 "
         "others, the paper's proportion. On these digits 30 masks already do nearly as well as 300, so that there is "
-        "little to gain.",
+        "little to gain; with drawings on 1,000 others, which was tried first on the same seeds, it was 0.23 points "
+        "below clean.",
         PAPER_NOTE,
         SMALL_FORMS,
     ),

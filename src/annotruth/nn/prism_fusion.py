@@ -16,10 +16,12 @@ from annotruth.validation import one_of
 
 Rule = Literal["bayes", "weights", "literal"]
 RULES = ("bayes", "weights", "literal")
-SLIPS = 0.2
+SLIPS = 0.05
 """Share of the labels that "bayes" takes for slips, which may be any class. It bounds what one label can say, so that
-raters who err alike do not talk each other into being always right; and what the mask can say, so that a mask which is
-sure of itself does not outvote everybody, and confirm itself when it is trained on what is fused."""
+raters who err alike do not talk each other into being always right."""
+OF_MASK = 0.3
+"""The same for the mask: it does not outvote everybody where it is sure of itself, nor confirm itself when it is
+trained on what is fused; where it has missed something, a few labels are enough."""
 
 
 def said(labels: Tensor, classes: int) -> Tensor:
@@ -58,7 +60,7 @@ def fuse(
     rule : one of
 
         - "bayes": y_k ∝ ỹ_k · Π_m A_m[k, z_m], every class a hypothesis under which labels are more or less likely,
-          where labels, and the mask as one of them, may be slips (:data:`SLIPS`)
+          where labels, and the mask as one of them, may be slips (:data:`SLIPS`, :data:`OF_MASK`)
         - "weights": y = Σ_m w_m·z_m / Σ_m w_m, where w_m is the probability z̃_m of what the rater did say
         - "literal": y = softmax(Σ_m log z̃_m · z_m), equation 4 of Wu et al. as it stands. A class that nobody chose
           scores 0, the most there is: it prefers what raters did not say
@@ -76,24 +78,24 @@ def fuse(
     >>> given = said(torch.tensor([[[0], [1]]]), classes=2)
     >>> even = torch.full((1, 2, 1), 0.5)
     >>> fuse("bayes", given, matrices, even)[0, :, 0]
-    tensor([0.8165, 0.1835])
+    tensor([0.8970, 0.1030])
     >>> fuse("weights", given, matrices, torch.tensor([[[0.9], [0.1]]]))[0, :, 0]
     tensor([0.6719, 0.3281])
     """
     one_of(rule, RULES, "fusion")
     count = given if trust is None else given * trust[:, :, None, None]
     if rule == "bayes":
-        logs = _with_slips(matrices, classes=matrices.shape[3]).log()
+        logs = _with_slips(matrices, SLIPS, dim=3).log()
         scores = logs.transpose(1, 2).flatten(2) @ count.flatten(1, 2)
-        return (scores + _with_slips(truth, classes=truth.shape[1]).log() if prior else scores).softmax(dim=1)
+        return (scores + _with_slips(truth, OF_MASK, dim=1).log() if prior else scores).softmax(dim=1)
     thought = opinions(truth, matrices)
     if rule == "weights":
         return shares(count, (thought * given).sum(dim=2))
     return (count * thought.clamp_min(1e-6).log()).sum(dim=1).softmax(dim=1)
 
 
-def _with_slips(probabilities: Tensor, classes: int) -> Tensor:
-    return (1 - SLIPS) * probabilities + SLIPS / classes
+def _with_slips(probabilities: Tensor, share: float, dim: int) -> Tensor:
+    return (1 - share) * probabilities + share / probabilities.shape[dim]
 
 
 def shares(given: Tensor, weights: Tensor) -> Tensor:
