@@ -19,7 +19,7 @@ from annotruth.simulate import simulate_drawings
 from annotruth.training import Segmenter
 from annotruth.validation import MISSING_PIXEL
 
-FULL = Scale({"train": 600, "test": 100}, {"max_epochs": 16, "batch_size": 4, "validation": 0})
+FULL = Scale({"train": 600, "test": 100}, {"max_epochs": 24, "batch_size": 4, "validation": 0})
 QUICK = Scale({"train": 60, "test": 30}, {"max_epochs": 4, "batch_size": 4, "validation": 0})
 SIDE = 112
 """Pixels of the middle of a slice that is shown, along each side; hardly any heart reaches beyond."""
@@ -33,7 +33,8 @@ NOTES = (
     "The strokes are real, of one person; nearly all of them are right. Background strokes say where no structure is.",
     "Shown is the middle of each slice (112 pixels a side), standardised, at half its resolution; strokes are kept "
     "where any of four pixels has one. Test slices are of other patients. All methods share a U-Net of five "
-    "resolutions.",
+    "resolutions. With 16 epochs, tried first on the same seeds, coarse-cm was 5.1 points below clean.",
+    "Trainings shared two cores with others: the seconds say little.",
 )
 STAND_IN = "No folder was named: drawn shapes with simulated strokes stand in for ACDC."
 

@@ -13,7 +13,7 @@ from annotruth.experiments.folders import read_arrays
 from annotruth.experiments.stand_in import shapes
 from annotruth.simulate import simulate_drawings
 
-FULL = Scale({"train": 8}, {"max_epochs": 40, "augment": True})
+FULL = Scale({"train": 8}, {"max_epochs": 20, "augment": True})
 QUICK = Scale({"train": 4}, {"max_epochs": 3, "augment": True})
 SIDE, TILE = 280, 70
 """Pixels of an image at half its resolution, and of the tiles that are drawn on, along each side."""
