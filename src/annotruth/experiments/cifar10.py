@@ -37,13 +37,9 @@ STAND_IN = (
 )
 FULL = Scale({"train": 50000, "dense": 12500, "test": 5000}, {"max_epochs": 16})
 QUICK = Scale({"train": 1500, "dense": 1000, "test": 500}, {"max_epochs": 6})
-NO_TRACE = "global-cm, no trace"
 PAPER = {
     "dense": {
         "global-cm": {"accuracy": 0.8123, "cm_error": 0.0072},
-        NO_TRACE: {"accuracy": 0.8029, "cm_error": 0.0137},
-        "shared-cm": {"accuracy": 0.6882},
-        "soft-bootstrap": {"accuracy": 0.5473},
         "mbem": {"accuracy": 0.7333, "cm_error": 0.0253},
         "gem": {"accuracy": 0.7049, "cm_error": 0.0613},
         "doctor-net": {"accuracy": 0.6011},
@@ -51,9 +47,6 @@ PAPER = {
     },
     "one-label": {
         "global-cm": {"accuracy": 0.7765, "cm_error": 0.0122},
-        NO_TRACE: {"accuracy": 0.7631, "cm_error": 0.0146},
-        "shared-cm": {"accuracy": 0.5991},
-        "soft-bootstrap": {"accuracy": 0.4291},
         "mbem": {"accuracy": 0.5597, "cm_error": 0.0458},
         "gem": {"accuracy": 0.5338, "cm_error": 0.0447},
         "doctor-net": {"accuracy": 0.5798},
@@ -152,12 +145,7 @@ CIFAR10 = Experiment(
     title="Tanno et al. 2019, table 1: CIFAR-10 by four raters who are right in 45 % of their labels",
     task=cifar10_task,
     settings={setting: {"keep": keep} for setting, keep in KEPT.items()},
-    rows=(
-        *(Row(method) for method in ("majority", "soft-bootstrap", "doctor-net", "shared-cm", "gem", "mbem")),
-        Row("global-cm", {"trace_weight": 0.0}, name=NO_TRACE),
-        Row("global-cm"),
-        Row("clean"),
-    ),
+    rows=tuple(Row(method) for method in ("majority", "doctor-net", "gem", "mbem", "global-cm", "clean")),
     metrics=(ACCURACY, CM_ERROR, WARNED),
     full=FULL,
     quick=QUICK,
@@ -175,7 +163,8 @@ CIFAR10 = Experiment(
         "learn from, network and epochs were chosen on seeds 3 and 4 (with 10 epochs, global-cm was 6.0 points below "
         "clean on seeds 0 to 2, one label each, with a CM error of 0.016).",
         "With one label each, global-cm still takes part of the cats for dogs on seeds 0 and 2, and warns of it.",
-        "Trainings shared two cores with others: the seconds say little.",
+        "Trainings shared two cores with others: the seconds say little. Of the paper's rows, soft-bootstrap, "
+        "shared-cm and global-cm without the trace are left out for time.",
     ),
     stand_in=STAND_IN,
 )
