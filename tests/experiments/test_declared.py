@@ -1,5 +1,7 @@
 """The experiments of the papers as they are declared."""
 
+import pickle
+
 from annotruth.experiments import EXPERIMENTS
 from annotruth.methods import make_method
 
@@ -20,3 +22,8 @@ def test_rows_exist_have_names_of_their_own_and_the_paper_speaks_of_them():
             make_method(row.method, dict(row.options), experiment.learner.task)
         for setting in experiment.settings:
             assert set(experiment.paper.get(setting, {})) <= {*labels, "prob-unet"}
+
+
+def test_what_another_process_needs_can_be_sent_to_it():
+    for experiment in EXPERIMENTS.values():
+        pickle.dumps((experiment.task, experiment.rows, experiment.learner, experiment.metrics))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -28,14 +29,11 @@ def _soft_dice(trained: Trained) -> float:
     return soft_dice_of(trained.model.predict_proba(trained.task.held_out.images), trained.task.held_out)
 
 
-def _after(recurrence: int) -> Callable[[Trained], float | None]:
-    def score(trained: Trained) -> float | None:
-        if trained.model.method != "mrprism":
-            return None
-        held_out = trained.task.held_out
-        return soft_dice_of(trained.model.predict_proba(held_out.images, recurrence=recurrence), held_out)
-
-    return score
+def _after(recurrence: int, trained: Trained) -> float | None:
+    if trained.model.method != "mrprism":
+        return None
+    held_out = trained.task.held_out
+    return soft_dice_of(trained.model.predict_proba(held_out.images, recurrence=recurrence), held_out)
 
 
 def _fused(trained: Trained) -> float | None:
@@ -46,42 +44,33 @@ def _fused(trained: Trained) -> float | None:
     return dice(trained.model.fuse(held_out).argmax(axis=1), held_out.truth)
 
 
-def _fused_by(estimators: Callable[[], list[STAPLE | MajorityVote]]) -> Callable[[Trained], float | None]:
+def _fused_by(estimators: Sequence[STAPLE | MajorityVote], trained: Trained) -> float | None:
     """The best Dice of some estimators; told once in a table, in the row of mrprism."""
-
-    def score(trained: Trained) -> float | None:
-        if trained.model.method != "mrprism":
-            return None
-        held_out = trained.task.held_out
-        with quietly():
-            return max(
-                dice(np.asarray(estimator.fit(held_out).predict()), held_out.truth) for estimator in estimators()
-            )
-
-    return score
+    if trained.model.method != "mrprism":
+        return None
+    held_out = trained.task.held_out
+    with quietly():
+        return max(dice(np.asarray(estimator.fit(held_out).predict()), held_out.truth) for estimator in estimators)
 
 
-def _against(rater: int) -> Callable[[Trained], float]:
-    def score(trained: Trained) -> float:
-        held_out = trained.task.held_out
-        return dice(trained.model.predict(held_out.images), held_out.masks[:, rater])
-
-    return score
+def _against(rater: int, trained: Trained) -> float:
+    held_out = trained.task.held_out
+    return dice(trained.model.predict(held_out.images), held_out.masks[:, rater])
 
 
 SOFT_DICE = Metric("soft_dice", "soft Dice", _soft_dice)
-AFTER = tuple(Metric(f"recurrence_{i}", f"after recurrence {i}", _after(i)) for i in RECURRENCES)
+AFTER = tuple(Metric(f"recurrence_{i}", f"after recurrence {i}", partial(_after, i)) for i in RECURRENCES)
 FUSED = Metric("fused", "Dice of fused masks", _fused)
 STAPLED = Metric(
-    "staple", "by STAPLE", _fused_by(lambda: [STAPLE(scope="dataset"), STAPLE(scope="case")]), better="neither"
+    "staple", "by STAPLE", partial(_fused_by, (STAPLE(scope="dataset"), STAPLE(scope="case"))), better="neither"
 )
-VOTED = Metric("vote", "by majority", _fused_by(lambda: [MajorityVote()]), better="neither")
+VOTED = Metric("vote", "by majority", partial(_fused_by, (MajorityVote(),)), better="neither")
 
 
 def against_raters(names: tuple[str, ...]) -> tuple[Metric, ...]:
     """Dice of the estimate with each rater's own masks, as in figure 4 of Wu et al."""
     return tuple(
-        Metric(f"rater_{number}", f"with {name}", _against(number), better="neither", form=".3f")
+        Metric(f"rater_{number}", f"with {name}", partial(_against, number), better="neither", form=".3f")
         for number, name in enumerate(names)
     )
 
