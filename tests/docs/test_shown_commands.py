@@ -27,7 +27,7 @@ shown = [
 def test_shown_command_is_understood(line: str) -> None:
     """Its arguments are parsed, but nothing is run."""
     verb, *arguments = shlex.split(line, comments=True)[1:]
-    command_line.commands[verb].make_context(verb, arguments)
+    assert command_line.commands[verb].make_context(verb, arguments).params
 
 
 @pytest.mark.parametrize("verb", command_line.commands)

@@ -26,4 +26,8 @@ def test_rows_exist_have_names_of_their_own_and_the_paper_speaks_of_them():
 
 def test_what_another_process_needs_can_be_sent_to_it():
     for experiment in EXPERIMENTS.values():
-        pickle.dumps((experiment.task, experiment.rows, experiment.learner, experiment.metrics))
+        sent = (experiment.task, experiment.rows, experiment.learner, [metric.name for metric in experiment.metrics])
+        task, rows, learner, metrics = pickle.loads(
+            pickle.dumps((experiment.task, experiment.rows, experiment.learner, experiment.metrics))
+        )
+        assert (task, rows, learner, [metric.name for metric in metrics]) == sent

@@ -33,7 +33,7 @@ def bars(uri: str, colour: str) -> int:
     ],
 )
 def test_curves_are_drawn_from_any_history(history: dict) -> None:
-    parsed(training_curves(pd.DataFrame(history)))
+    assert parsed(training_curves(pd.DataFrame(history))).tag.endswith("svg")
 
 
 def test_the_current_method_stands_out_in_every_panel() -> None:

@@ -19,7 +19,7 @@ BAG = 4
 IN_BAGS = 0.5
 """Share of the training in which the network learns from bags; then it cleans the masks it learns from."""
 LEAST = 1e-6
-"""Probability that a bag has at least, so that logarithms stay finite."""
+"""What shares and probabilities of a bag are at least, so that quotients and logarithms stay finite."""
 SURE = 0.7
 """Probability above which the network's word stands against a coarse label."""
 
@@ -27,7 +27,7 @@ SURE = 0.7
 @register
 @dataclass(frozen=True)
 class LabelCleaning(Method):
-    """Where a coarse mask marks a class, some pixel nearby is of it, though not every one.
+    """Where a coarse mask marks a class, pixels nearby are of it, though not every one.
 
     Simplified: the paper trains on bags of patches of one huge slide, with attention over a bag, and then labels the
     patches anew. Here a bag is a window of pixels that is of a class as far as those marked in it are on average, all
@@ -79,7 +79,7 @@ def bag_loss(log_truth: Tensor, labels: Tensor) -> Tensor:
                 pool(part[:, None], BAG, ceil_mode=True) for part in (marked.float(), of_class.exp() * marked)
             )
             marked = inside > 0
-            of_class = (found / inside.clamp_min(1e-6)).clamp_min(LEAST).log()
+            of_class = (found / inside.clamp_min(LEAST)).clamp_min(LEAST).log()
         means.append(-of_class[marked].mean())
     return torch.stack(means).mean() if means else 0 * log_truth.sum()
 
