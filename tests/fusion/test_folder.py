@@ -9,7 +9,9 @@ import os
 import shutil
 import signal
 import sys
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import nibabel
@@ -479,13 +481,38 @@ def test_a_killed_process_loses_nothing(many: Path, alone: Path, out: Path) -> N
 
     def kill(stage: str, done: int, total: int) -> None:
         if (stage, done) in (("Counting votes", 5), ("Writing", 5)):
-            victim = multiprocessing.active_children()[0]
-            killed.append(victim)
-            os.kill(victim.pid, signal.SIGKILL)
+            killed.append(kill_a_child())
 
     fuse(many, out, jobs=2, progress=kill)
     assert len(killed) == 2
     same(out, alone)
+
+
+def kill_a_child() -> int:
+    victim = multiprocessing.active_children()[0]
+    with suppress(ProcessLookupError):  # it is dead already, and nobody has noticed yet
+        os.kill(victim.pid, signal.SIGKILL)
+    return victim.pid
+
+
+def test_a_process_killed_at_any_moment_stops_nobody() -> None:
+    """Also while it answers: what is larger than a pipe takes several turns to get through."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        with open_workers(2) as across:
+            for task, answer in enumerate(across(bytes, range(1_000_000, 1_000_060))):
+                assert len(answer) == 1_000_000 + task
+                if task in (5, 30):
+                    time.sleep(rng.uniform(0, 0.01))
+                    kill_a_child()
+
+
+def test_what_goes_wrong_in_a_process_is_said_here_and_others_can_follow() -> None:
+    with open_workers(2) as across:
+        with pytest.raises(ValueError, match="invalid literal") as caught:
+            list(across(int, ["1", "2", "three"]))
+        assert "Traceback" in caught.value.__notes__[0]
+        assert list(across(len, ["one", "three"])) == [3, 5]
 
 
 def test_every_method_in_processes(cases: Path, tmp_path: Path) -> None:
@@ -495,13 +522,9 @@ def test_every_method_in_processes(cases: Path, tmp_path: Path) -> None:
         same(tmp_path / f"{method} {scope} 2", tmp_path / f"{method} {scope} 1")
 
 
-def die(_: object) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
 def test_processes_that_keep_dying_end_the_job() -> None:
     with open_workers(2) as across, pytest.raises(AnnotruthError, match="keep dying, mostly for lack of memory"):
-        list(across(die, [0, 1]))
+        list(across(os._exit, [1, 1]))
 
 
 def test_a_killed_dask_worker_loses_nothing(many: Path, alone: Path, out: Path) -> None:

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
+import traceback
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
+from multiprocessing.connection import Connection
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from annotruth.errors import AnnotruthError, InputError
@@ -22,8 +25,9 @@ from annotruth.fusion.threads import thread_count, threads
 from annotruth.io.survey import Across
 
 _MOST_TASKS = 8  # per errand: enough to hide the way there, few enough for a lively progress bar
-_MOST_DEATHS = 3  # while waiting for one errand
+_MOST_DEATHS = 3  # over one errand
 _ANSWER_WITHIN = 10  # seconds
+_WAY = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 _KEEP_DYING = (
     "Worker processes keep dying, mostly for lack of memory. Use fewer at a time, or workers with more memory."
 )
@@ -57,68 +61,114 @@ def open_workers(jobs: int = 1, scheduler: str | None = None) -> AbstractContext
 
 
 class _Processes:
-    """A pool of processes that is made anew when one of them is killed."""
+    """Processes with a pipe to each of them, and here a thread that waits for each.
+
+    A process that dies closes its pipe, even in the middle of an answer, so nobody waits for it for ever. With a queue
+    that all of them share (as in ``ProcessPoolExecutor``) one that is killed while it writes stops the others, too.
+    """
 
     def __init__(self, jobs: int) -> None:
         self._jobs = jobs
         self._threads = max(1, thread_count() // jobs)
-        self._pool = self._new_pool()
+        self._waiting = ThreadPoolExecutor(jobs, thread_name_prefix="worker")
+        self._idle: SimpleQueue[_Worker] = SimpleQueue()
 
     def __enter__(self) -> Across:
         return self._across
 
     def __exit__(self, *_: object) -> None:
-        self._pool.shutdown(wait=True, cancel_futures=True)
-
-    def _new_pool(self) -> ProcessPoolExecutor:
-        # A fork server imports everything once, for all workers. Forking this process, with its threads, is not safe.
-        way = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
-        context = multiprocessing.get_context(way)
-        if way == "forkserver":
-            context.set_forkserver_preload([f"{__package__}.folder"])
-        return ProcessPoolExecutor(self._jobs, mp_context=context, initializer=_start_worker)
+        self._waiting.shutdown(wait=True, cancel_futures=True)
+        while not self._idle.empty():
+            self._idle.get().end()
 
     def _across(self, work: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[Any]:
-        errands = [partial(_run, work, part, self._threads) for part in _parts(tasks, self._jobs)]
-        futures = [self._submit(errand) for errand in errands]
-        for number in range(len(errands)):
-            deaths = 0
-            while (answers := _answers_unless_broken(futures[number])) is None:
-                deaths += 1
-                if deaths > _MOST_DEATHS:
-                    raise AnnotruthError(_KEEP_DYING)
-                for later in range(number, len(errands)):
-                    if not _went_well(futures[later]):
-                        futures[later] = self._submit(errands[later])
-            yield from answers
-
-    def _submit(self, errand: Callable[[], list[Any]]) -> Future[list[Any]]:
+        parts = _parts(tasks, self._jobs)
+        futures = [self._waiting.submit(self._do, partial(_run, work, part, self._threads)) for part in parts]
         try:
-            return self._pool.submit(errand)
-        except BrokenProcessPool:
-            self._pool.shutdown(wait=False)
-            self._pool = self._new_pool()
-            return self._pool.submit(errand)
+            for future in futures:
+                yield from future.result()
+        finally:
+            for future in futures:
+                future.cancel()
+
+    def _do(self, errand: Callable[[], list[Any]]) -> list[Any]:
+        for _ in range(1 + _MOST_DEATHS):
+            worker = self._next_worker()
+            try:
+                answers = worker.do(errand)
+            except _Died:
+                worker.end()
+            except BaseException:
+                self._idle.put(worker)
+                raise
+            else:
+                self._idle.put(worker)
+                return answers
+        raise AnnotruthError(_KEEP_DYING)
+
+    def _next_worker(self) -> _Worker:
+        try:
+            return self._idle.get_nowait()
+        except Empty:
+            return _Worker()
 
 
-def _answers_unless_broken(future: Future[list[Any]]) -> list[Any] | None:
-    try:
-        return future.result()
-    except BrokenProcessPool:
-        return None
+class _Died(Exception):
+    """A worker process ended before it had answered."""
 
 
-def _went_well(future: Future[list[Any]]) -> bool:
-    return future.done() and not future.cancelled() and future.exception() is None
+class _Worker:
+    """A process that does one errand after another."""
+
+    def __init__(self) -> None:
+        # A fork server imports everything once, for all workers. Forking this process, with its threads, is not safe.
+        context: Any = multiprocessing.get_context(_WAY)
+        if _WAY == "forkserver":
+            context.set_forkserver_preload([f"{__package__}.folder"])
+        self._pipe, its_end = context.Pipe()
+        self._process = context.Process(target=_serve, args=(its_end,), daemon=True)
+        self._process.start()
+        its_end.close()  # from now on it is open in that process only
+
+    def do(self, errand: Callable[[], list[Any]]) -> list[Any]:
+        request = pickle.dumps(errand)
+        try:
+            self._pipe.send_bytes(request)
+            answer = self._pipe.recv_bytes()
+        except (EOFError, OSError) as error:
+            raise _Died from error
+        answers, failure = pickle.loads(answer)
+        if failure is not None:
+            raise failure
+        return answers
+
+    def end(self) -> None:
+        self._pipe.close()
+        self._process.join()
 
 
-def _start_worker() -> None:
-    """Leave Ctrl-C to the process that waits, and end with it, even if it is killed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _serve(pipe: Connection) -> None:
+    """Do what comes through the pipe until it is closed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that waits
     threading.Thread(target=_end_with_parent, daemon=True).start()
+    while True:
+        try:
+            request = pipe.recv_bytes()
+        except EOFError:
+            return
+        pipe.send_bytes(_answer(request))
+
+
+def _answer(request: bytes) -> bytes:
+    try:
+        return pickle.dumps((pickle.loads(request)(), None))
+    except Exception as error:
+        error.add_note("In a worker process:\n" + traceback.format_exc())
+        return pickle.dumps((None, error))
 
 
 def _end_with_parent() -> None:
+    """End at once when the process that waits is killed."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
