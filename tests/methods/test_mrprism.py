@@ -9,7 +9,10 @@ import torch
 from annotruth import Annotations, Segmenter, load_model
 from annotruth.errors import InputError
 from annotruth.methods import Batch, Shape, make_method
+from annotruth.methods.prism_parts import KEPT, Step
 from annotruth.metrics import dice
+from annotruth.nn.prism import unpatched
+from annotruth.nn.prism_fusion import decided
 from annotruth.simulate import MaskRater, noisy_digits, simulate_masks
 
 pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.AnnotruthWarning")
@@ -98,6 +101,47 @@ def test_gradients_do_not_cross_from_divp_to_conp_nor_between_recurrences():
     step.scores.sum().backward()
     assert all(weight.grad is None for weight in parts.truth.parameters())
     assert not step.confidences(torch.ones(2, 3)).requires_grad
+
+
+def test_mean_matrices_by_hand():
+    parts = make_method("mrprism", {}, "masks").build(Shape(raters=2, classes=2, channels=1, dims=2))
+    before = parts.typical()
+    assert torch.equal(before.argmax(dim=2), torch.tensor([[0, 1], [0, 1]]))
+    mask, matrices = torch.rand(3, 2, 16).softmax(dim=1), torch.rand(3, 2, 2, 2).softmax(dim=3)
+    parts.remember(Step(torch.empty(0), mask, torch.empty(0), matrices))
+    for rater, true in np.ndindex(2, 2):
+        mass = [KEPT] + [float(mask[patch, true].sum()) for patch in range(3)]
+        rows = [before[rater, true], *matrices[:, rater, true]]
+        torch.testing.assert_close(parts.typical()[rater, true], sum(m * row for m, row in zip(mass, rows)) / sum(mass))
+
+
+def test_bayes_goes_by_mean_matrices_and_weights_by_those_of_the_patch():
+    shape = Shape(raters=2, classes=2, channels=1, dims=2)
+    labels = torch.randint(0, 2, (1, 2, 8, 8), dtype=torch.uint8)
+    images = torch.rand(1, 1, 8, 8)
+    for rule, changes in (("bayes", True), ("weights", False)):
+        torch.manual_seed(0)
+        method = make_method("mrprism", {"fusion": rule}, "masks")
+        parts = method.build(shape).eval()
+        before = method.fused(parts, images, labels)
+        parts.sums.copy_(torch.tensor([[0.9, 0.1], [0.1, 0.9]]))
+        parts.mass.fill_(1)
+        assert torch.allclose(method.fused(parts, images, labels), before) != changes
+
+
+def test_at_first_the_mask_learns_what_most_said(monkeypatch):
+    targets = []
+    monkeypatch.setattr("annotruth.methods.mrprism.decided", lambda target: targets.append(target) or decided(target))
+    method = make_method("mrprism", {}, "masks")
+    parts = method.build(Shape(raters=3, classes=2, channels=1, dims=2)).eval()
+    labels = torch.randint(0, 2, (2, 3, 8, 8), dtype=torch.uint8)
+    batch = Batch(torch.rand(2, 1, 8, 8), labels)
+    for progress in (0.1, 0.5):
+        method.loss(parts, batch, progress)
+    vote = labels.float().mean(dim=1)
+    torch.testing.assert_close(unpatched(targets[0], (8, 8))[:, 1], vote)
+    assert not torch.allclose(unpatched(targets[1], (8, 8))[:, 1], vote)
+    assert [method.settled(parts, progress) for progress in (0.5, 0.9)] == [False, True]
 
 
 def test_each_item_takes_part_in_one_recurrence_and_all_are_taken_alike():

@@ -37,6 +37,11 @@ NOISE = 0.2
 """Deviation of what is added, patch by patch, to the confidences that training begins with (eq. 14)."""
 CUT = 0.5
 """What a head finds more probable than this, its rater is thought to say."""
+BY_VOTE = 0.2
+"""For this share of the training the mask learns what most said, whatever DivP, which knows nobody yet, makes of it."""
+JUDGED_FROM = 0.7
+"""From this share of the training on, held-out labels decide which weights are best: before, a vague mask makes them
+likelier than one that decides."""
 EVEN = 0.5
 """Share of the items on which training begins with even confidences, as prediction does."""
 
@@ -46,13 +51,14 @@ EVEN = 0.5
 class MrPrism(Confident):
     """Confidences in the raters give a mask of the image, the mask gives confidences, and so on.
 
-    The mask learns which class labels speak for by the confidences of the recurrence before, DivP how raters err on it.
+    The mask learns which class labels speak for, given the mask of the recurrence before and how raters err; DivP
+    learns how they err on the mask. At first the mask learns what most said.
 
     Options
     -------
     recurrences : how many times, in training and in prediction
-    fusion : how labels are fused by confidences: "bayes", "weights", or "literal", the paper's equation as it stands,
-        which inverts them (see ``nn.prism_fusion``)
+    fusion : how labels are fused: "bayes", by each rater's mean matrix; or by confidences, patch by patch: "weights",
+        and "literal", the paper's equation as it stands, which inverts them (see ``nn.prism_fusion``)
     integration : how confidences come into the decoder: "attention", "concat" or "convlstm"
     head_loss : what DivP learns from: "multi-head", how likely its heads find their own raters' labels; "shuffle", the
         paper's, how like the mask the fusion of its own raters is, and how like the labels' under shuffled confidences;
@@ -104,6 +110,9 @@ class MrPrism(Confident):
         truth = Prism(shape, self.integration, network)
         return PrismParts(truth, DivP(shape.raters, shape.classes, shape.dims), self.recurrences)
 
+    def settled(self, parts: Parts, progress: float) -> bool:
+        return progress >= JUDGED_FROM
+
     def loss(self, parts: Parts, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
         """Every item takes part in one recurrence, those of a batch in different ones.
 
@@ -125,12 +134,16 @@ class MrPrism(Confident):
                     break
                 step = parts.step([f[first:] for f in features], confidence[first:])
                 confidence[first:] = step.confidences(trust[first:])
+                if progress < BY_VOTE:
+                    continue
                 here = slice(first * per_item, after * per_item)
-                target[here] = self._fused(given[here], step, trust[first:after])
+                target[here] = self._fused(parts, given[here], step, trust[first:after])
         parts.truth.conp.train(parts.training)
         step = parts.step(features, confidence)
         anybody = is_given(labels, given.shape[2]).any(dim=1)
         likelihood = multi_head_loss(given, step.matrices, step.mask)
+        if parts.training:
+            parts.remember(step)
         loss = mask_loss(step.log_truth, unpatched(decided(target), size), anybody)
         if self.head_loss != "shuffle":
             loss = loss + likelihood
@@ -171,13 +184,14 @@ class MrPrism(Confident):
         assert isinstance(parts, PrismParts)
         step = parts.estimate(images, **how)
         given = said(patched(padded(labels, MISSING_PIXEL)), parts.annotators.classes)
-        together = self._fused(given, step, trusted(how.get("trust"), parts.annotators.raters, images))
+        together = self._fused(parts, given, step, trusted(how.get("trust"), parts.annotators.raters, images))
         return cropped(unpatched(together, step.log_truth.shape[2:]), images)
 
-    def _fused(self, given: Tensor, step: Step, trust: Tensor) -> Tensor:
+    def _fused(self, parts: PrismParts, given: Tensor, step: Step, trust: Tensor) -> Tensor:
         """What raters said, patch by patch, of the first items of a recurrence, fused after it."""
         per_patch = trust.repeat_interleave(len(step.mask) // len(step.log_truth), dim=0)
-        return fuse(self.fusion, given, step.matrices.detach()[: len(given)], step.mask[: len(given)], per_patch)
+        matrices = parts.typical().expand_as(step.matrices) if self.fusion == "bayes" else step.matrices.detach()
+        return fuse(self.fusion, given, matrices[: len(given)], step.mask[: len(given)], per_patch)
 
     def confusion(self, parts: Parts, images: Tensor) -> Confusion:
         assert isinstance(parts, PrismParts)

@@ -12,12 +12,16 @@ from torch import Tensor, nn
 
 from annotruth.errors import InputError, shorten
 from annotruth.methods.base import Method, Parts, Shape
+from annotruth.nn.annotators import identity_scores
 from annotruth.nn.prism import ConP, DivP, PrismEncoder, padded, patched, unpatched
 from annotruth.nn.prism_fusion import confidences
 from annotruth.nn.rows import row_probabilities
+from annotruth.nn.together import sum_over_processes
 
 LOWEST, HIGHEST = 0.1, 0.9
 """Range of the confidences that training begins with (eq. 14)."""
+KEPT = 0.95
+"""Share of the raters' mean matrices that a step of the training keeps."""
 START = 0.5
 """Confidence in everybody that prediction begins with."""
 
@@ -73,14 +77,41 @@ class Prism(nn.Module):
 
 
 class PrismParts(Parts):
-    """ConP and DivP in turns."""
+    """ConP and DivP in turns.
+
+    Attributes
+    ----------
+    sums, mass : (raters, true, observed), (true, 1) DivP's matrices, weighted by how much of the true class there is,
+        and these weights, summed over the patches of the last steps of the training
+    """
 
     truth: Prism
     annotators: DivP
+    sums: Tensor
+    mass: Tensor
 
     def __init__(self, truth: Prism, annotators: DivP, recurrences: int) -> None:
         super().__init__(truth, annotators)
         self.recurrences = recurrences
+        raters, classes = annotators.raters, annotators.classes
+        self.register_buffer("sums", row_probabilities(identity_scores(classes), dim=1).repeat(raters, 1, 1))
+        self.register_buffer("mass", torch.ones(classes, 1))
+
+    def typical(self) -> Tensor:
+        """Each rater's mean matrix (raters, true, observed).
+
+        Fusion goes by these. With a matrix for every patch, labels that err alike in one place would be right there.
+        """
+        return self.sums / self.mass
+
+    @torch.no_grad()
+    def remember(self, step: Step) -> None:
+        """Take a step's matrices into the means."""
+        here = step.mask.sum(dim=2)
+        sums = sum_over_processes(torch.einsum("nk,nrkz->rkz", here, step.matrices))
+        mass = sum_over_processes(here.sum(dim=0).unsqueeze(1))
+        self.sums.mul_(KEPT).add_(sums)
+        self.mass.mul_(KEPT).add_(mass)
 
     def step(self, features: list[Tensor], confidence: Tensor) -> Step:
         """One recurrence. What DivP learns does not reach ConP, nor one recurrence the one before."""

@@ -1,8 +1,8 @@
-"""Labels fused by how far each rater is trusted, patch by patch.
+"""Labels fused by how each rater errs.
 
-The pixels of a patch share one matrix per rater. What raters said (0 or 1 for each class, or what they are thought to
-say) and these matrices give probabilities of the truth, by one of three rules. ``bayes`` and ``weights`` are sound;
-``literal`` is kept for the record.
+The pixels of a patch share one matrix per rater, and all patches may. What raters said (0 or 1 for each class, or what
+they are thought to say) and these matrices give probabilities of the truth, by one of three rules. ``bayes`` and
+``weights`` are sound; ``literal`` is kept for the record.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from annotruth.validation import one_of
 
 Rule = Literal["bayes", "weights", "literal"]
 RULES = ("bayes", "weights", "literal")
-SLIPS = 0.05
+SLIPS = 0.1
 """Share of the labels that "bayes" takes for slips, which may be any class. It bounds what one label can say, so that
 raters who err alike do not talk each other into being always right."""
-OF_MASK = 0.3
+OF_MASK = 0.2
 """The same for the mask: it does not outvote everybody where it is sure of itself, nor confirm itself when it is
 trained on what is fused; where it has missed something, a few labels are enough."""
 
@@ -78,7 +78,7 @@ def fuse(
     >>> given = said(torch.tensor([[[0], [1]]]), classes=2)
     >>> even = torch.full((1, 2, 1), 0.5)
     >>> fuse("bayes", given, matrices, even)[0, :, 0]
-    tensor([0.8970, 0.1030])
+    tensor([0.8688, 0.1312])
     >>> fuse("weights", given, matrices, torch.tensor([[[0.9], [0.1]]]))[0, :, 0]
     tensor([0.6719, 0.3281])
     """
