@@ -5,10 +5,10 @@ import pytest
 from annotruth.experiments import plots
 
 METRICS = [
-    {"name": "dice", "title": "Dice", "better": "higher", "counted": False},
-    {"name": "ged", "title": "GED", "better": "lower", "counted": False},
-    {"name": "swapped", "title": "swapped", "better": "lower", "counted": True},
-    {"name": "rater_dice", "title": "raters' Dice", "better": "neither", "counted": False},
+    {"name": "dice", "title": "Dice", "better": "higher", "counted": False, "series": ""},
+    {"name": "ged", "title": "GED", "better": "lower", "counted": False, "series": ""},
+    {"name": "swapped", "title": "swapped", "better": "lower", "counted": True, "series": ""},
+    {"name": "rater_dice", "title": "raters' Dice", "better": "neither", "counted": False, "series": ""},
 ]
 
 
@@ -30,6 +30,15 @@ def test_marks_leave_out_metrics_that_no_row_has():
     figure = plots._marks({"metrics": METRICS, "rows": rows, "curves": None})
     assert [axes.get_xlabel() for axes in figure.axes] == ["Dice (higher is better)"] * 2
     assert [tick.get_text() for tick in figure.axes[0].get_yticklabels()] == ["clean", "mean"]
+
+
+def test_a_series_is_one_plot_with_a_line_for_each_row_that_has_it():
+    steps = [{**METRICS[0], "name": f"after_{i}", "series": "after each step"} for i in range(2)]
+    ours = {**row("dense", "ours", 0.9), "after_0": {"mean": 0.6, "sd": 0.1}, "after_1": {"mean": 0.9, "sd": 0.1}}
+    table = {"metrics": [*METRICS, *steps], "rows": [row("dense", "mean", 0.7), ours], "curves": None}
+    marks, series = plots._marks(table).axes
+    assert [axes.get_xlabel() for axes in (marks, series)] == ["Dice (higher is better)", "after each step"]
+    assert lines_of(series) == {"ours": [[0, 0.6], [1, 0.9]]}
 
 
 def test_an_option_is_drawn_in_even_steps_beside_rows_without_it():

@@ -155,3 +155,12 @@ def test_bad_use_is_refused_before_any_training(tiny, tmp_path, trained):
     with pytest.raises(InputError, match=r"mnist\.npz"):
         run_experiment(tiny, tmp_path, data=tmp_path)
     assert trained in ([], [("clean", 0)])  # the folder is read with the first training
+
+
+def test_a_failure_says_which_training_it_was(tiny, tmp_path, monkeypatch):
+    def fail(self, annotations):
+        raise InputError("no labels")
+
+    monkeypatch.setattr(Guess, "fit", fail)
+    with pytest.raises(InputError, match="dense, seed 0, clean: no labels"):
+        run_experiment(tiny, tmp_path)

@@ -84,6 +84,17 @@ def test_mrnet_is_told_whom_to_trust():
         model.predict_proba(images[:1], recurrence=1)
 
 
+def test_mrnet_learns_where_all_raters_are_thought_to_agree():
+    torch.manual_seed(0)
+    method = make_method("mrnet")
+    parts = method.build(Shape(channels=1, raters=3, classes=2, dims=2))
+    with torch.no_grad():
+        parts.truth.each.weight.zero_()
+        parts.truth.each.bias.zero_()
+    method.loss(parts, Batch(torch.randn(1, 1, 8, 8), torch.ones(1, 3, 8, 8, dtype=torch.uint8)), 0.5)[0].backward()
+    assert all(torch.isfinite(weight.grad).all() for weight in parts.truth.parameters())
+
+
 def test_mrnet_learns_the_weighted_mean_and_every_rater():
     torch.manual_seed(0)
     method = make_method("mrnet")

@@ -57,6 +57,7 @@ class Metric:
     better : which numbers are better
     form : how a number is written
     counted : the runs in which it is 1 are counted, where others are averaged
+    series : metrics with the same word here are drawn in one plot, a line for each row of the table
     """
 
     name: str
@@ -65,6 +66,7 @@ class Metric:
     better: Literal["higher", "lower", "neither"] = "higher"
     form: str = ".4f"
     counted: bool = False
+    series: str = ""
 
 
 @dataclass(frozen=True)

@@ -137,7 +137,7 @@ def by_setting(table: Table) -> dict[str, dict[str, Any]]:
 
 
 def _word(metric: str) -> str:
-    return "Dice" if metric == "dice" else metric
+    return {"dice": "Dice", "soft_dice": "soft Dice"}.get(metric, metric)
 
 
 def _mean(metric: str) -> Callable[[dict[str, Any]], float]:

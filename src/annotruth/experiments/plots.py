@@ -29,16 +29,40 @@ def _marks(table: dict[str, Any]) -> Figure:
         settings.setdefault(row["setting"], []).append(row)
     scored = [metric for metric in table["metrics"] if metric["better"] != "neither" and not metric["counted"]]
     metrics = [metric for metric in scored if any(metric["name"] in row for row in table["rows"])]
-    most = max(map(len, settings.values()))
-    size = (2.0 + 3.4 * len(metrics), (1.1 + 0.22 * most) * len(settings))
+    alone = [metric for metric in metrics if not metric["series"]]
+    series: dict[str, list[str]] = {}
+    for metric in metrics:
+        if metric["series"]:
+            series.setdefault(metric["series"], []).append(metric["name"])
+    columns, most = len(alone) + len(series), max(map(len, settings.values()))
+    size = (2.0 + 3.4 * columns, (1.1 + 0.22 * most) * len(settings))
     figure = Figure(figsize=size, layout="constrained")
-    grid = figure.subplots(len(settings), len(metrics), squeeze=False, sharey="row")
+    grid = figure.subplots(len(settings), columns, squeeze=False)
     for line, (setting, rows) in zip(grid, settings.items()):
-        for axes, metric in zip(line, metrics):
+        for number, (axes, metric) in enumerate(zip(line, alone)):
             _mark(axes, rows, metric["name"])
+            axes.tick_params(labelleft=number == 0)
             axes.set_title(setting, fontsize=10)
             axes.set_xlabel(f"{metric['title']} ({metric['better']} is better)")
+        for axes, (title, names) in zip(line[len(alone) :], series.items()):
+            _steps(axes, rows, names)
+            axes.set_title(setting, fontsize=10)
+            axes.set_xlabel(title)
     return figure
+
+
+def _steps(axes: Axes, rows: Rows, metrics: list[str]) -> None:
+    """A line over the metrics of a series for each row that has them, with a band of one standard deviation."""
+    for number, row in enumerate(row for row in rows if metrics[0] in row):
+        at, colour = range(len(metrics)), COLOURS[number % len(COLOURS)]
+        means, sds = ([row[metric][of] for metric in metrics] for of in ("mean", "sd"))
+        axes.plot(at, means, "o-", color=colour, markersize=3.5, label=row["method"])
+        low, high = ([mean + sign * sd for mean, sd in zip(means, sds)] for sign in (-1, 1))
+        axes.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0)
+    axes.set_xticks(range(len(metrics)))
+    axes.grid(axis="both", color="#dddddd", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.legend(fontsize=8)
 
 
 def _mark(axes: Axes, rows: Rows, metric: str) -> None:

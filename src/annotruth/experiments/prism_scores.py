@@ -59,7 +59,10 @@ def _against(rater: int, trained: Trained) -> float:
 
 
 SOFT_DICE = Metric("soft_dice", "soft Dice", _soft_dice)
-AFTER = tuple(Metric(f"recurrence_{i}", f"after recurrence {i}", partial(_after, i)) for i in RECURRENCES)
+AFTER = tuple(
+    Metric(f"recurrence_{i}", f"after recurrence {i}", partial(_after, i), series="soft Dice after each recurrence")
+    for i in RECURRENCES
+)
 FUSED = Metric("fused", "Dice of fused masks", _fused)
 STAPLED = Metric(
     "staple", "by STAPLE", partial(_fused_by, (STAPLE(scope="dataset"), STAPLE(scope="case"))), better="neither"
@@ -103,9 +106,12 @@ def fuses_better(least: float | None) -> Callable[[Table], list[str]]:
                 if least is None
                 else f" (target: at least {points(least)} above STAPLE, {reached(ours - theirs >= least)})"
             )
+            others = {name: row["fused"]["mean"] for name, row in rows.items() if "fused" in row and name != "mrprism"}
+            best = max(others, key=others.__getitem__, default=None)
             sentences.append(
                 f"{setting}: masks fused by mrprism have Dice {ours:.4f}, by STAPLE {theirs:.4f}, "
-                f"by majority {vote:.4f}{target}."
+                f"by majority {vote:.4f}{target}"
+                + (f"; by the best of the other methods, {best}, {others[best]:.4f}." if best else ".")
             )
         return sentences
 

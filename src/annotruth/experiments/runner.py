@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from annotruth.errors import AnnotruthWarning, InputError
+from annotruth.errors import AnnotruthError, AnnotruthWarning, InputError
 from annotruth.experiments.experiment import Experiment, Metric, Row, Scale, Table, Task, Trained
 from annotruth.experiments.memory import peak_memory
 from annotruth.experiments.writing import environment, write_results
@@ -174,9 +174,13 @@ def _train_and_score(cell: Cell) -> dict[str, Any]:
     task = _made(cell.task, cell.arguments)
     with peak_memory() as grown:
         started = time.perf_counter()
-        model = cell.learner(
+        learner = cell.learner(
             method=cell.row.method, seed=cell.seed, progress=False, **cell.training, **cell.row.options
-        ).fit(task.train, **({} if task.known is None else {"truth": task.known}))
+        )
+        try:
+            model = learner.fit(task.train, **({} if task.known is None else {"truth": task.known}))
+        except AnnotruthError as error:
+            raise type(error)(f"{cell.setting}, seed {cell.seed}, {cell.row.label}: {error}") from error
         trained = Trained(model, task, cell.seed, time.perf_counter() - started, grown())
     scores = {metric.name: metric.score(trained) for metric in cell.metrics}
     return {

@@ -13,6 +13,9 @@ from annotruth.nn import is_given
 from annotruth.nn.prism import padded
 from annotruth.nn.prism_fusion import said, shares
 
+LEAST_VARIANCE = 1e-8
+"""Between raters. Where all are thought to draw the same, a root has no slope."""
+
 
 class Expertness(nn.Module):
     """The truth model: encoder and decoder with the raters' expertness in a ConvLSTM, masks of all raters, refinement.
@@ -34,7 +37,7 @@ class Expertness(nn.Module):
         maps = everywhere(expertness, images).expand(-1, -1, *padded(images, 0.0).shape[2:])
         first = self.prism.conp(features, maps)
         each = self.each(first).unflatten(1, (self.raters, self.classes)).log_softmax(dim=2)
-        differ = each.exp().var(dim=1, unbiased=False).sqrt()
+        differ = (each.exp().var(dim=1, unbiased=False) + LEAST_VARIANCE).sqrt()
         last = first + self.refine(torch.cat([first.softmax(dim=1), differ], dim=1))
         return cropped(last.log_softmax(dim=1), images), cropped(each, images)
 
