@@ -43,7 +43,21 @@ def test_nuclei_are_cut_into_tiles_and_split_by_picture(tmp_path):
     assert set(np.unique(task.train.masks)) == {0, 1}
     np.testing.assert_array_equal(task.train.truth, task.train.masks[:, 1])
     picture = int(task.train.groups[0].split()[1])
-    np.testing.assert_allclose(task.train.images[0, 0], images[picture, :128, 128:] / 255, rtol=1e-6)
+    whole = images[picture].astype(float)
+    expected = (whole[:128, 128:] - whole.mean()) / whole.std()
+    np.testing.assert_allclose(task.train.images[0, 0], expected, atol=1e-5)
+
+
+def test_tiles_without_a_nucleus_in_the_reference_are_learnt_from_and_not_scored(tmp_path):
+    masks = np.zeros((6, 5, 128, 256), dtype=np.uint8)
+    masks[:, :, 10:20, 10:20] = 255
+    masks[:, 0, 10:20, 140:150] = 255  # in the second tile, one expert alone
+    images = np.random.default_rng(0).integers(0, 255, (6, 128, 256), dtype=np.uint8)
+    np.savez(tmp_path / "cfos_wue1_512.npz", images=images, raters=masks, est_gt=masks[:, 1])
+    task = prism_tasks.nuclei_task(seed=0, train=20, test=20, folder=tmp_path)
+    pictures = len(set(task.train.groups)), len(set(task.held_out.groups))
+    assert sum(pictures) == 6
+    assert (len(task.train), len(task.held_out)) == (2 * pictures[0], pictures[1])
 
 
 def test_nuclei_have_a_stand_in():
@@ -97,6 +111,8 @@ def test_findings_say_what_was_reached():
     assert "0.9500, by STAPLE 0.9000, by majority 0.8800" in fused
     assert "missed" in fused
     assert "target" not in fuses_better(None)(table)[0]
+    table["rows"] += [{**row(fused=value), "method": name} for name, value in (("aggnet", 0.7), ("max-mig", 0.96))]
+    assert fuses_better(None)(table)[0].endswith("; by the best of the other methods, max-mig, 0.9600.")
 
 
 def test_all_comparisons_of_the_paper_are_there():

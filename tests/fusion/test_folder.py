@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -505,6 +506,30 @@ def test_a_process_killed_at_any_moment_stops_nobody() -> None:
                 if task in (5, 30):
                     time.sleep(rng.uniform(0, 0.01))
                     kill_a_child()
+
+
+def test_workers_end_when_the_process_that_started_them_is_killed() -> None:
+    psutil = pytest.importorskip("psutil")
+    program = (
+        "import multiprocessing, os, signal\n"
+        "from annotruth.fusion.engine import open_workers\n"
+        "if __name__ == '__main__':\n"
+        "    with open_workers(2) as across:\n"
+        "        list(across(int, ['1', '2']))\n"
+        "        print(*(child.pid for child in multiprocessing.active_children()), flush=True)\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, timeout=120)
+    workers = [int(pid) for pid in done.stdout.split()]
+    assert workers
+
+    def alive(pid: int) -> bool:
+        return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+
+    until = time.monotonic() + 30
+    while any(map(alive, workers)) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not any(map(alive, workers))
 
 
 def test_what_goes_wrong_in_a_process_is_said_here_and_others_can_follow() -> None:

@@ -40,7 +40,7 @@ EXPERTS = tuple(f"expert_{number}" for number in range(1, 6))
 TILE = 128
 SLOWLY = {"learning_rate": 0.003}
 NODULES = replace(lidc.FULL, training={**lidc.FULL.training, **SLOWLY})
-NUCLEI = Scale({"train": 96, "test": 48}, {"max_epochs": 16, "batch_size": 2, **SLOWLY})
+NUCLEI = Scale({"train": 96, "test": 48}, {"max_epochs": 32, "batch_size": 2, **SLOWLY})
 QUICK_NUCLEI = Scale({"train": 16, "test": 8}, {"max_epochs": 2, "batch_size": 4})
 NUCLEI_SOURCE = (
     "They are microscope pictures (36, 512, 512), masks of cFOS-positive nuclei by five experts (36, 5, 512, 512) and "
@@ -49,7 +49,10 @@ NUCLEI_SOURCE = (
 NUCLEI_NOTES = (
     "The reference is the authors' own estimate by STAPLE from the same five experts' masks, not an independent truth.",
     "Pictures are brought to the same mean and deviation and cut into tiles of 128×128 pixels; those on which any "
-    "expert drew are used, split by picture.",
+    "expert drew are used, split by picture. Tiles without a nucleus in the reference are not scored: there, one stray "
+    "pixel is as wrong as many.",
+    "With 16 epochs and these tiles scored, too, mrprism's soft Dice on seeds 0 to 2 was 0.619, which is 0.27 points "
+    "less than after recurrence 0. Epochs and tiles were then chosen on seeds 10 and 11 (1.5 and 2.3 points more).",
 )
 CHOSEN = (
     "The learning rate and mrprism's settings were chosen on seeds 10 and 11, which are not in the table, while the "
@@ -82,6 +85,7 @@ def nuclei_task(*, seed: int, train: int = 96, test: int = 48, folder: Path | No
         masks, images=images[:, None], raters=EXPERTS, classes=("background", "nucleus"), truth=truth, groups=groups
     )
     seen, held_out = seen_and_held_out(cases, 0.67, (train, test), seed, rng)
+    held_out = held_out.take(np.flatnonzero((held_out.truth == 1).any(axis=(1, 2))))
     what = "tiles of microscope pictures" if folder is not None else "drawn shapes"
     return Task(
         train=seen,

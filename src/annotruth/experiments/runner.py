@@ -23,6 +23,7 @@ from annotruth.errors import AnnotruthError, AnnotruthWarning, InputError
 from annotruth.experiments.experiment import Experiment, Metric, Row, Scale, Table, Task, Trained
 from annotruth.experiments.memory import peak_memory
 from annotruth.experiments.writing import environment, write_results
+from annotruth.fusion.engine import end_with_parent
 from annotruth.fusion.threads import threads
 from annotruth.io import atomic
 from annotruth.methods import make_method
@@ -136,7 +137,10 @@ def _run(cells: list[Cell], positions: list[int], jobs: int) -> Iterator[tuple[i
         for position in positions:
             yield position, run_cell(cells[position])
         return
-    with _environment(OMP_NUM_THREADS="1"), ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    with (
+        _environment(OMP_NUM_THREADS="1"),
+        ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=end_with_parent) as pool,
+    ):
         futures = {pool.submit(run_cell, cells[position]): position for position in positions}
         try:
             for future in as_completed(futures):

@@ -150,7 +150,7 @@ class _Worker:
 def _serve(pipe: Connection) -> None:
     """Do what comes through the pipe until it is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that waits
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
     while True:
         try:
             request = pipe.recv_bytes()
@@ -167,12 +167,16 @@ def _answer(request: bytes) -> bytes:
         return pickle.dumps((None, error))
 
 
-def _end_with_parent() -> None:
-    """End at once when the process that waits is killed."""
+def end_with_parent() -> None:
+    """Let this process end when the one that started it does, even if that is killed."""
     parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+
+    def wait() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 @contextmanager
