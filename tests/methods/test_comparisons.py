@@ -87,7 +87,7 @@ def test_mrnet_is_told_whom_to_trust():
 def test_mrnet_learns_where_all_raters_are_thought_to_agree():
     torch.manual_seed(0)
     method = make_method("mrnet")
-    parts = method.build(Shape(channels=1, raters=3, classes=2, dims=2))
+    parts = method.build(SHAPE)
     with torch.no_grad():
         parts.truth.each.weight.zero_()
         parts.truth.each.bias.zero_()

@@ -104,7 +104,7 @@ def test_gradients_do_not_cross_from_divp_to_conp_nor_between_recurrences():
 
 
 def test_mean_matrices_by_hand():
-    parts = make_method("mrprism", {}, "masks").build(Shape(raters=2, classes=2, channels=1, dims=2))
+    parts = make_method("mrprism").build(Shape(raters=2, classes=2, channels=1, dims=2))
     before = parts.typical()
     assert torch.equal(before.argmax(dim=2), torch.tensor([[0, 1], [0, 1]]))
     mask, matrices = torch.rand(3, 2, 16).softmax(dim=1), torch.rand(3, 2, 2, 2).softmax(dim=3)
@@ -121,7 +121,7 @@ def test_bayes_goes_by_mean_matrices_and_weights_by_those_of_the_patch():
     images = torch.rand(1, 1, 8, 8)
     for rule, changes in (("bayes", True), ("weights", False)):
         torch.manual_seed(0)
-        method = make_method("mrprism", {"fusion": rule}, "masks")
+        method = make_method("mrprism", {"fusion": rule})
         parts = method.build(shape).eval()
         before = method.fused(parts, images, labels)
         parts.sums.copy_(torch.tensor([[0.9, 0.1], [0.1, 0.9]]))
@@ -132,7 +132,7 @@ def test_bayes_goes_by_mean_matrices_and_weights_by_those_of_the_patch():
 def test_at_first_the_mask_learns_what_most_said(monkeypatch):
     targets = []
     monkeypatch.setattr("annotruth.methods.mrprism.decided", lambda target: targets.append(target) or decided(target))
-    method = make_method("mrprism", {}, "masks")
+    method = make_method("mrprism")
     parts = method.build(Shape(raters=3, classes=2, channels=1, dims=2)).eval()
     labels = torch.randint(0, 2, (2, 3, 8, 8), dtype=torch.uint8)
     batch = Batch(torch.rand(2, 1, 8, 8), labels)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,11 +55,8 @@ def _marks(table: dict[str, Any]) -> Figure:
 def _steps(axes: Axes, rows: Rows, metrics: list[str]) -> None:
     """A line over the metrics of a series for each row that has them, with a band of one standard deviation."""
     for number, row in enumerate(row for row in rows if metrics[0] in row):
-        at, colour = range(len(metrics)), COLOURS[number % len(COLOURS)]
-        means, sds = ([row[metric][of] for metric in metrics] for of in ("mean", "sd"))
-        axes.plot(at, means, "o-", color=colour, markersize=3.5, label=row["method"])
-        low, high = ([mean + sign * sd for mean, sd in zip(means, sds)] for sign in (-1, 1))
-        axes.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0)
+        points = [(at, row[metric]["mean"], row[metric]["sd"]) for at, metric in enumerate(metrics)]
+        _line(axes, points, COLOURS[number % len(COLOURS)], row["method"])
     axes.set_xticks(range(len(metrics)))
     axes.grid(axis="both", color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
@@ -117,10 +115,15 @@ def _lines(axes: Axes, rows: Rows, metric: str, x: str) -> None:
             (values.index(row["options"][x]) if values else row[x]["mean"], row[metric]["mean"], row[metric]["sd"])
             for row in mine
         )
-        at, means, sds = (list(each) for each in zip(*points))
-        axes.plot(at, means, "o-", color=colour, markersize=3.5, label=line)
-        low, high = ([mean + sign * sd for mean, sd in zip(means, sds)] for sign in (-1, 1))
-        axes.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0)
+        _line(axes, points, colour, line)
+
+
+def _line(axes: Axes, points: Sequence[tuple[float, float, float]], colour: str, label: str) -> None:
+    """A line through places, means and standard deviations, these as a band."""
+    at, means, sds = (list(each) for each in zip(*points))
+    axes.plot(at, means, "o-", color=colour, markersize=3.5, label=label)
+    low, high = ([mean + sign * sd for mean, sd in zip(means, sds)] for sign in (-1, 1))
+    axes.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0)
 
 
 def _shade(axes: Axes, rows: Rows, x: str, by: str) -> None:
