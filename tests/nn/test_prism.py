@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from annotruth.errors import InputError
+from annotruth.nn import prism_attention
 from annotruth.nn.prism import ConP, DivP, PrismEncoder, padded, patched, unpatched
-from annotruth.nn.prism_attention import WINDOW, Attention, CrossAttention, Windows
+from annotruth.nn.prism_attention import WINDOW, CrossAttention, Windows, attend
 from annotruth.nn.prism_integration import INTEGRATIONS
 from annotruth.nn.rows import row_probabilities
 
@@ -33,29 +34,25 @@ def test_patches_are_neighbouring_pixels():
 
 def test_attention_against_matrix_products():
     torch.manual_seed(0)
-    attend = Attention(channels=6, heads=2, width=3)
     query, key, value = torch.randn(3, 2, 5, 6)
     seen = torch.tensor([True, True, True, False, False]).view(1, 1, 1, 5).expand(2, 1, 1, 5)
-    found = attend(query, key, value, seen)
+    found = attend(query, key, value, 2, seen)
     for head in range(2):
-        part = slice(3 * head, 3 * head + 3)
-        q, k, v = (
-            layer(x)[..., part] for layer, x in ((attend.query, query), (attend.key, key), (attend.value, value))
-        )
+        q, k, v = (x[..., 3 * head : 3 * head + 3] for x in (query, key, value))
         weights = (q @ k.transpose(1, 2) / 3**0.5)[:, :, :3].softmax(dim=2)
-        torch.testing.assert_close(found[:, head], weights @ v[:, :3])
+        torch.testing.assert_close(found[:, :, head], weights @ v[:, :3])
 
 
 def test_padding_of_windows_is_never_attended_to():
     """A place at the far end finds the same whatever would stand behind it: 5 places are two windows of 3."""
     torch.manual_seed(0)
-    attend = CrossAttention(16, dims=2).eval()
+    look_up = CrossAttention(16, dims=2).eval()
     features, confidences = torch.randn(2, 1, 16, 4, 5)
-    whole = attend(features, confidences)
+    whole = look_up(features, confidences)
     assert torch.isfinite(whole).all()
     features2 = features.clone()
     features2[..., :3] += 1  # another window
-    torch.testing.assert_close(attend(features2, confidences)[..., 3:], whole[..., 3:])
+    torch.testing.assert_close(look_up(features2, confidences)[..., 3:], whole[..., 3:])
 
 
 @pytest.mark.parametrize("integration", INTEGRATIONS)
@@ -77,7 +74,9 @@ def test_an_unknown_integration_lists_the_known_ones():
 
 
 @pytest.mark.parametrize("dims", [2, 3])
-def test_divp_begins_with_raters_who_are_right_and_gives_each_a_head(dims):
+def test_divp_begins_with_raters_who_are_right_and_gives_each_a_head(dims, monkeypatch):
+    heads = []
+    monkeypatch.setattr(prism_attention, "attend", lambda *parts: (heads.append(parts[3]), attend(*parts))[1])
     torch.manual_seed(0)
     divp = DivP(raters=5, classes=3, dims=dims)
     mask = torch.randn(2, 3, *(8, 12, 8)[:dims]).softmax(dim=1)
@@ -85,8 +84,7 @@ def test_divp_begins_with_raters_who_are_right_and_gives_each_a_head(dims):
     assert scores.shape == (2, 5, 3, 3, *(2, 3, 2)[:dims])
     matrices = row_probabilities(scores, dim=3)
     assert matrices.diagonal(dim1=2, dim2=3).min() > 0.9
-    heads = [module for module in divp.modules() if isinstance(module, Attention)][-1]
-    assert heads.heads == 5
+    assert heads[-1] == 5
     scores[:, 2].sum().backward()
     assert divp.weights.grad[2].abs().sum() > 0
     assert divp.weights.grad[[0, 1, 3, 4]].abs().sum() == 0
@@ -95,13 +93,12 @@ def test_divp_begins_with_raters_who_are_right_and_gives_each_a_head(dims):
 def test_memory_is_linear_in_pixels(monkeypatch):
     """Places attend within their window: a larger picture has more windows, not larger ones."""
     seen = []
-    forward = Attention.forward
 
-    def watched(self, query, *others):
+    def watched(query, *others):
         seen.append(tuple(query.shape[:2]))
-        return forward(self, query, *others)
+        return attend(query, *others)
 
-    monkeypatch.setattr(Attention, "forward", watched)
+    monkeypatch.setattr(prism_attention, "attend", watched)
     encoder, conp, divp = PrismEncoder(1), ConP(raters=2, classes=2), DivP(raters=2, classes=2)
     for side in (64, 128):
         conp(encoder(torch.rand(1, 1, side, side)), torch.rand(1, 2, side, side))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import log
+
 import numpy as np
 import pytest
 import torch
@@ -88,7 +90,19 @@ def test_multi_head_loss_against_torch(problem):
     expected = torch.nn.functional.nll_loss(
         heads.log().permute(0, 1, 3, 2).reshape(-1, 3), labels.flatten().long(), ignore_index=255
     )
-    torch.testing.assert_close(multi_head_loss(said(labels, 3), matrices, truth), expected)
+    loss = multi_head_loss(said(labels, 3), matrices, truth)
+    torch.testing.assert_close(loss, expected)
+    one, other = (torch.autograd.grad(of, scores, retain_graph=True)[0] for of in (loss, expected))
+    torch.testing.assert_close(one, other)
+
+
+def test_multi_head_loss_of_a_label_that_cannot_be_is_finite_and_has_a_slope():
+    matrices = torch.tensor([[[[1.0, 0.0], [0.0, 1.0]]]], requires_grad=True)
+    loss = multi_head_loss(said(torch.tensor([[[1]]]), 2), matrices, torch.tensor([[[1.0], [0.0]]]))
+    assert loss.item() == pytest.approx(-log(1e-9))
+    loss.backward()
+    assert torch.isfinite(matrices.grad).all()
+    assert matrices.grad[0, 0, 0, 1] < 0
 
 
 @pytest.mark.parametrize("rule", ["bayes", "weights", "literal"])

@@ -67,21 +67,16 @@ class Windows:
         return [count * length - n for count, length, n in zip(self.counts, self.lengths, self.size)]
 
 
-class Attention(nn.Module):
-    """Scaled dot-product attention of several heads, given queries, keys and values as (items, places, channels).
+def attend(query: Tensor, key: Tensor, value: Tensor, heads: int, seen: Tensor | None) -> Tensor:
+    """Scaled dot-product attention of several heads, given queries, keys and values as (items, places, heads · width).
 
-    Gives what each head found, (items, heads, places, width); attention maps are never stored.
+    Gives what each head found, (items, places, heads, width); attention maps are never stored.
+
+    The maps that make queries, keys and values need no biases: places' positions have the queries', keys' would change
+    nothing, and values' pass into the bias of what comes after.
     """
-
-    def __init__(self, channels: int, heads: int, width: int) -> None:
-        super().__init__()
-        self.heads = heads
-        self.query, self.key, self.value = (nn.Linear(channels, heads * width) for _ in range(3))
-
-    def forward(self, query: Tensor, key: Tensor, value: Tensor, seen: Tensor | None = None) -> Tensor:
-        parts = (self.query(query), self.key(key), self.value(value))
-        q, k, v = (part.unflatten(2, (self.heads, -1)).transpose(1, 2) for part in parts)
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=seen)
+    q, k, v = (part.unflatten(2, (heads, -1)).transpose(1, 2) for part in (query, key, value))
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=seen).transpose(1, 2)
 
 
 class Positions(nn.Module):
@@ -118,7 +113,7 @@ class CrossAttention(nn.Module):
     def __init__(self, channels: int, dims: int) -> None:
         super().__init__()
         self.of_confidences, self.of_features = Positions(channels, dims), Positions(channels, dims)
-        self.attention = Attention(channels, channels // HEAD, HEAD)
+        self.query, self.key, self.value = (nn.Linear(channels, channels, bias=False) for _ in range(3))
         self.out = nn.Linear(channels, channels)
         self.mlp = Mlp(channels)
         self.norms = nn.ModuleList([nn.LayerNorm(channels) for _ in range(2)])
@@ -127,9 +122,10 @@ class CrossAttention(nn.Module):
         """Features and embedded confidences, both (batch, channels, *spatial), give features of the same shape."""
         windows = Windows(features.shape[2:])
         f, w = windows.cut(features), windows.cut(confidences)
-        query, key = w + self.of_confidences(windows.lengths), f + self.of_features(windows.lengths)
-        found = self.attention(query, key, f, windows.seen(features)).transpose(1, 2).flatten(2)
-        x = self.norms[0](f + w + self.out(found))
+        query = self.query(w + self.of_confidences(windows.lengths))
+        key = self.key(f + self.of_features(windows.lengths))
+        found = attend(query, key, self.value(f), f.shape[2] // HEAD, windows.seen(features))
+        x = self.norms[0](f + w + self.out(found.flatten(2)))
         return windows.join(self.norms[1](x + self.mlp(x)))
 
 
@@ -138,34 +134,35 @@ class SelfAttention(nn.Module):
 
     def __init__(self, channels: int) -> None:
         super().__init__()
-        self.attention = Attention(channels, channels // HEAD, HEAD)
-        self.out = nn.Linear(channels, channels)
+        self.query_key = nn.Linear(channels, 2 * channels, bias=False)
+        self.value, self.out = nn.Linear(channels, channels, bias=False), nn.Linear(channels, channels)
         self.mlp = Mlp(channels)
         self.norms = nn.ModuleList([nn.LayerNorm(channels) for _ in range(2)])
 
     def forward(self, places: Tensor, positions: Tensor, seen: Tensor | None) -> Tensor:
-        at = places + positions
-        found = self.attention(at, at, places, seen).transpose(1, 2).flatten(2)
-        x = self.norms[0](places + self.out(found))
+        query, key = self.query_key(places + positions).chunk(2, dim=2)
+        found = attend(query, key, self.value(places), places.shape[2] // HEAD, seen)
+        x = self.norms[0](places + self.out(found.flatten(2)))
         return self.norms[1](x + self.mlp(x))
 
 
 class RaterHeads(nn.Module):
     """The last block of self-attention: one head per rater, each with a residual, a norm and an MLP of its own width.
 
-    Places (items, places, channels) become (items, raters, places, width).
+    Places (items, places, channels) become (items, places, raters, width).
     """
 
     def __init__(self, channels: int, raters: int, width: int) -> None:
         super().__init__()
-        self.attention = Attention(channels, raters, width)
-        self.kept = nn.Linear(channels, raters * width)
+        self.raters = raters
+        self.query_key = nn.Linear(channels, 2 * raters * width, bias=False)
+        self.value_kept = nn.Linear(channels, 2 * raters * width)
         self.norm, self.mlp = nn.LayerNorm(width), Mlp(width)
 
     def forward(self, places: Tensor, positions: Tensor, seen: Tensor | None) -> Tensor:
-        at = places + positions
-        found = self.attention(at, at, places, seen)
-        x = self.kept(places).unflatten(2, (self.attention.heads, -1)).transpose(1, 2) + found
+        query, key = self.query_key(places + positions).chunk(2, dim=2)
+        value, kept = self.value_kept(places).chunk(2, dim=2)
+        x = kept.unflatten(2, (self.raters, -1)) + attend(query, key, value, self.raters, seen)
         return x + self.mlp(self.norm(x))
 
 

@@ -14,6 +14,8 @@ SIDE, DEVIATION = 7, 1.5
 STEADY = 0.1
 """What keeps SSIM's quotients steady where means, or variances, are near 0. For pictures, Wang et al. (2004) have far
 less: everything that is not near 0 is then about equally unlike 0, which draws the mask of a rare class to 0."""
+LEAST = 1e-9
+"""Labels that are less probable than this are taken for this probable."""
 
 
 def mask_loss(log_mask: Tensor, target: Tensor, counted: Tensor) -> Tensor:
@@ -54,14 +56,17 @@ def ssim_loss(mask: Tensor, target: Tensor, counted: Tensor) -> Tensor:
     (True, True)
     """
     target = torch.where(counted[:, None], target, mask).detach()
-    one, other, squares, product = blurred(torch.stack([mask, target, mask**2 + target**2, mask * target]))
-    both, product_of_means = one**2 + other**2, one * other
-    alike = (2 * product_of_means + STEADY) / (both + STEADY)
-    # The same of 1 − mask and 1 − target, whose deviations are those of mask and target.
-    total = one + other
-    alike_rest = (2 * (product_of_means + 1 - total) + STEADY) / (both + 2 * (1 - total) + STEADY)
-    vary_alike = (2 * (product - product_of_means) + STEADY) / (squares - both + STEADY)
-    return ((1 - ((alike + alike_rest) / 2 * vary_alike).mean(dim=1)) * counted).sum() / counted.sum().clamp_min(1)
+    off = mask - target
+    off, other, squares, squares_off = blurred(torch.stack([off, target, mask**2 + target**2, off**2]))
+    # One minus each of SSIM's quotients: (one − other)² and the variance of the difference come over the same sums.
+    one, apart = other + off, off**2
+    both = one**2 + other**2
+    steady = both + STEADY
+    # The second is of 1 − mask and 1 − target, whose deviations are those of mask and target.
+    unlike = apart / steady + apart / (steady + 2 * (1 - one - other))
+    vary_unlike = (squares_off - apart) / (squares - both + STEADY)
+    similar = (1 - unlike / 2) * (1 - vary_unlike)
+    return ((1 - similar.mean(dim=1)) * counted).sum() / counted.sum().clamp_min(1)
 
 
 def blurred(maps: Tensor) -> Tensor:
@@ -121,7 +126,7 @@ def multi_head_loss(given: Tensor, matrices: Tensor, truth: Tensor) -> Tensor:
     """Negative log-likelihood of the labels under what each rater is thought to say, per label given (eq. 9).
 
     Parameters are as in :func:`~annotruth.nn.prism_fusion.fuse`. The paper sums over raters; a mean does not depend on
-    how many of them labelled.
+    how many of them labelled. Gradients flow into the matrices alone.
 
     Examples
     --------
@@ -130,6 +135,11 @@ def multi_head_loss(given: Tensor, matrices: Tensor, truth: Tensor) -> Tensor:
     >>> multi_head_loss(said(torch.tensor([[[0]]]), classes=2), matrices, truth).exp()  # 1 / (0.45 + 0.1)
     tensor(1.8182)
     """
-    labelled = given.sum(dim=2)
-    probability = (opinions(truth, matrices) * given).sum(dim=2) + (1 - labelled)  # 1 where there is nothing to explain
-    return -probability.clamp_min(1e-9).log().sum() / labelled.sum().clamp_min(1)
+    with torch.no_grad():
+        probability = (opinions(truth, matrices).clamp_min_(LEAST) * given).sum(dim=2)
+        labelled = probability > 0
+        probability = torch.where(labelled, probability, 1)
+        slope = (given / probability.unsqueeze(2)).flatten(1, 2) @ truth.transpose(1, 2)
+    # Its gradient in the matrices is that of the loss, without a graph of every label's probability.
+    explained = (slope.unflatten(1, given.shape[1:3]).transpose(2, 3) * matrices).sum()
+    return (explained.detach() - explained - probability.log().sum()) / labelled.sum().clamp_min(1)
