@@ -133,6 +133,6 @@ ABLATION = Experiment(
         *NOTES[:2],
         "The first row is the default: attention, bayes, and the multi-head loss, where the paper's own default is the "
         "shuffle loss. Its figures are of brain tumours; those of concat and ConvLSTM are with the shuffle loss.",
-        "Trainings were held up by others: the seconds say little.",
+        "The shuffle loss alone is unsteady: on some seeds those who draw too much, or too little, are taken for right.",
     ),
 )
