@@ -40,6 +40,12 @@ NOTES = (
     "The paper's figures are of brain tumours (its tables 1 and 4), another task: compare the order of methods. Diag "
     "needs a diagnosis of every item, which these data do not have.",
 )
+
+
+def _unseen(points: str) -> str:
+    return f"On seeds 3 to 5, which nobody had looked at, soft Dice changes by {points} points from recurrence 0 to 2."
+
+
 BRAIN_TUMOUR = {
     "doctor-net": {"soft_dice": 0.8422},
     "crowd-layer": {"soft_dice": 0.7734},
@@ -67,7 +73,7 @@ MNIST = Experiment(
     quick=prism_tasks.QUICK_DIGITS,
     paper={DENSE: BRAIN_TUMOUR},
     findings=(rises(0.01), *ABOVE, fuses_better(0.01)),
-    notes=(prism_tasks.DIGITS_NOTE, *NOTES),
+    notes=(prism_tasks.DIGITS_NOTE, _unseen("5.2, 5.5 and 5.4"), *NOTES),
 )
 
 LIDC = Experiment(
@@ -81,7 +87,7 @@ LIDC = Experiment(
     quick=lidc.QUICK,
     paper={DENSE: BRAIN_TUMOUR},
     findings=(rises(0.0), *ABOVE, fuses_better(None)),
-    notes=(*lidc.NOTES[:2], prism_tasks.CHOSEN, *NOTES),
+    notes=(*lidc.NOTES[:2], prism_tasks.CHOSEN, _unseen("0.52, -0.03 and -0.06"), *NOTES),
     stand_in=lidc.STAND_IN,
 )
 
@@ -96,7 +102,7 @@ CFOS = Experiment(
     quick=prism_tasks.QUICK_NUCLEI,
     paper={DENSE: BRAIN_TUMOUR},
     findings=(rises(0.0), *ABOVE, fuses_better(None)),
-    notes=(*prism_tasks.NUCLEI_NOTES, prism_tasks.CHOSEN, *NOTES),
+    notes=(*prism_tasks.NUCLEI_NOTES, prism_tasks.CHOSEN, _unseen("2.6, 1.1 and 0.8"), *NOTES),
     stand_in=prism_tasks.NUCLEI_STAND_IN,
 )
 
@@ -133,6 +139,6 @@ ABLATION = Experiment(
         *NOTES[:2],
         "The first row is the default: attention, bayes, and the multi-head loss, where the paper's own default is the "
         "shuffle loss. Its figures are of brain tumours; those of concat and ConvLSTM are with the shuffle loss.",
-        "The shuffle loss alone is unsteady: on some seeds those who draw too much, or too little, are taken for right.",
+        "The shuffle loss alone is unsteady: on some seeds raters who draw too much or too little are held right.",
     ),
 )
