@@ -94,8 +94,10 @@ def test_a_table_names_rows_seeds_settings_and_where_it_was_made(tiny, tmp_path)
 def test_a_run_that_was_cut_off_goes_on_without_training_anew(tiny, tmp_path, trained):
     run_experiment(tiny, tmp_path, seeds=[0])
     assert len(trained) == 4
-    run_experiment(tiny, tmp_path)
+    told = []
+    run_experiment(tiny, tmp_path, tell=told.append)
     assert [seed for _, seed in trained[4:]] == [1] * 4
+    assert told[4] == f"4 of 8 trainings were done before; to train anew, delete {tmp_path / '.tiny'}"
     run_experiment(tiny, tmp_path)
     assert len(trained) == 8
 
@@ -105,6 +107,13 @@ def test_what_was_changed_is_trained_anew(tiny, tmp_path, trained):
     changed = replace(tiny, rows=(tiny.rows[0], Row("pixel-cm", name="without trace")))
     run_experiment(changed, tmp_path, seeds=[0])
     assert trained[4:] == [("without trace", 0)] * 2
+
+
+def test_what_another_version_trained_is_trained_anew(tiny, tmp_path, trained, monkeypatch):
+    run_experiment(tiny, tmp_path, seeds=[0])
+    monkeypatch.setattr(runner, "__version__", "0.0.1")
+    run_experiment(tiny, tmp_path, seeds=[0])
+    assert len(trained) == 8
 
 
 def test_other_processes_find_the_same(tiny, tmp_path):

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from annotruth import __version__
 from annotruth.errors import AnnotruthError, AnnotruthWarning, InputError
 from annotruth.experiments.experiment import Experiment, Metric, Row, Scale, Table, Task, Trained
 from annotruth.experiments.memory import peak_memory
@@ -49,7 +50,7 @@ class Cell:
         arguments = {name: value.name if isinstance(value, Path) else value for name, value in self.arguments}
         asked = {
             "method": self.row.method, "options": options, "data": arguments, "training": dict(self.training),
-            "metrics": [metric.name for metric in self.metrics],
+            "metrics": [metric.name for metric in self.metrics], "annotruth": __version__,
         }  # fmt: skip
         return json.loads(json.dumps(asked, default=str))
 
@@ -71,7 +72,7 @@ def run_experiment(
     """Run what is not yet done, and write ``<name>.json``, ``<name>.md`` and ``<name>.png`` into the folder.
 
     Finished trainings lie in ``<folder>/.<name>/`` and are not run again unless something they depend on was changed
-    in the experiment or in the method's options; delete that folder to start over.
+    in the experiment or in the method's options, or they are another version's; delete that folder to start over.
 
     Parameters
     ----------
@@ -106,6 +107,8 @@ def run_experiment(
             missing.append(position)
         else:
             done(position, before)
+    if results:
+        tell(f"{len(results)} of {len(cells)} trainings were done before; to train anew, delete {kept}")
     for position, result in _run(cells, missing, jobs):
         with atomic(kept / cells[position].file) as temporary:
             temporary.write_text(json.dumps(result))
