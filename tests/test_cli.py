@@ -12,6 +12,7 @@ from typing import Any
 import nibabel
 import numpy as np
 import pytest
+import tifffile
 from PIL import Image
 
 from annotruth.cli import app
@@ -116,6 +117,17 @@ def test_predicting(annotruth: Run, home: Path, out: Path, fingerprint: Run) -> 
     assert one.code == 0
     np.testing.assert_array_equal(np.asarray(Image.open(out / "one" / "labels" / "digit_3.png")), label)
     assert fingerprint(home) == before
+
+
+def test_predicting_after_a_recurrence_and_with_confidences(annotruth: Run, home: Path, out: Path) -> None:
+    run, images = out / "run", home / "digits" / "images"
+    assert annotruth("train", home / "cases", "-o", run, "--method", "mrprism", *QUICK).code == 0
+    found = []
+    for number, asked in enumerate([(), ("--recurrence", 0), ("--confidence", "over=9", "--confidence", "blank=0")]):
+        assert annotruth("predict", run, images, "-o", out / str(number), "-q", *asked).code == 0
+        found.append(tifffile.imread(out / str(number) / "probabilities" / "digit_3.tiff"))
+    assert not np.allclose(found[0], found[1])
+    assert not np.allclose(found[0], found[2])
 
 
 def test_reporting(annotruth: Run, home: Path, out: Path) -> None:
@@ -271,6 +283,8 @@ def test_wrong_use_of_the_other_verbs(annotruth: Run, home: Path, out: Path, fin
         (("predict", digits, digits / "images", "-o", out / "new"), "There is no model"),
         (("predict", run, nowhere, "-o", out / "new"), "no such folder"),
         (("predict", run, digits / "images", "-o", out), "already holds files"),
+        (("predict", run, digits / "images", "-o", out / "new", "--recurrence", 0), "knows nothing of recurrence"),
+        (("predict", run, digits / "images", "-o", out / "new", "--confidence", "over"), "rater=number, as ann=2"),
         (("report", nowhere), "holds no run"),
         (("report", run, "--cases", nowhere, "-o", out / "new.html"), "no such file or folder"),
     ]:

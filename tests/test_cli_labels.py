@@ -283,6 +283,7 @@ def test_wrong_use(annotruth: Run, study: Path, out: Path, fingerprint: Run) -> 
         (("train", study / "cases", "--images", pictures), "--images goes with a label table"),
         (("predict", study / "run_pictures", features), "the model learnt from pictures"),
         (("predict", study / "run_features", pictures), "the model learnt from features"),
+        (("predict", study / "run_features", features, "--recurrence", 1), "go with a model of masks"),
         (("predict", study / "run_features", study / "none.csv"), "there is no such file"),
     ]:
         ended = annotruth(*command, "-o", out)

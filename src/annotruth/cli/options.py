@@ -38,6 +38,15 @@ def option_value(text: str) -> tuple[str, Any]:
         return name, value
 
 
+def confidence_value(text: str) -> tuple[str, float]:
+    """Read how far to trust a rater, rater=number."""
+    name, _, value = text.rpartition("=")
+    try:
+        return name, float(value)
+    except ValueError:
+        raise InputError(f"A confidence is written rater=number, as ann=2, not {text!r}.") from None
+
+
 def whole_numbers(text: str | None, what: str) -> list[int] | None:
     try:
         return None if text is None else [int(number) for number in text.split(",")]

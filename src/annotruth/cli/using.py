@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
-from annotruth.cli.options import Output, Overwrite, Quiet
+from annotruth.cli.options import Output, Overwrite, Quiet, confidence_value
 from annotruth.cli.printing import progress_bar, screen
 from annotruth.errors import InputError
 
@@ -27,6 +27,13 @@ def predict(
         ),
     ],
     output: Output,
+    recurrence: Annotated[
+        Optional[int], typer.Option(help="mrprism: the estimate after this recurrence, counted from 0.")
+    ] = None,
+    confidence: Annotated[
+        Optional[list[str]],
+        typer.Option(metavar="RATER=NUMBER", help="mrprism, mrnet: how far to trust a rater; 1 = as the others."),
+    ] = None,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
@@ -35,23 +42,28 @@ def predict(
     from annotruth.training.runs import open_run
 
     model = load_model(run / "model.annotruth" if run.is_dir() else run)
+    confidences = dict(confidence_value(text) for text in confidence) if confidence else None
     if isinstance(model, Segmenter):
-        _draw(model, items, output, overwrite, quiet)
+        _draw(model, items, output, {"recurrence": recurrence, "confidences": confidences}, overwrite, quiet)
     else:
+        if recurrence is not None or confidences is not None:
+            raise InputError("--recurrence and --confidence go with a model of masks, and this one labels whole items.")
         columns = open_run(run).columns if (run / "run.json").is_file() else None
         _classify(model, items, columns, output, overwrite, quiet)
 
 
-def _draw(model: Segmenter, images: Path, output: Path, overwrite: bool, quiet: bool) -> None:
+def _draw(model: Segmenter, images: Path, output: Path, asked: dict[str, Any], overwrite: bool, quiet: bool) -> None:
     from annotruth.io import fresh_folder, load_images, write_mask, write_probabilities
+    from annotruth.methods import make_method
 
+    make_method(model.method, model.options, model.task).asked(model.raters_, **asked)  # or refuse, before files are
     data = load_images(images, rank=model.dims_, classes=model.classes_)
     data.pixel_values = model.pixel_values_
     fresh_folder(output, overwrite)
     with progress_bar(quiet) as tell:
         for index in range(len(data)):
             tell("Labelling", index, len(data))
-            probabilities = model.predict_proba([data.item_image(index)])[0]
+            probabilities = model.predict_proba([data.item_image(index)], **asked)[0]
             write_probabilities(output / "probabilities", data, index, probabilities)
             write_mask(output / "labels", data, index, probabilities.argmax(axis=0))
     screen.print(f"{len(data)} images labelled: {output / 'labels'}, {output / 'probabilities'}.")
