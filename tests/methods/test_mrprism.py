@@ -164,6 +164,7 @@ def test_each_item_takes_part_in_one_recurrence_and_all_are_taken_alike():
 @pytest.mark.parametrize("options", [
     {"fusion": "weights"}, {"fusion": "literal"}, {"integration": "concat"}, {"integration": "convlstm"},
     {"recurrences": 1}, {"head_loss": "shuffle"}, {"head_loss": "both", "shuffles": 1, "shuffle_weight": 0.1},
+    {"slips": 0.5},
 ])  # fmt: skip
 def test_options_train(options):
     torch.manual_seed(0)
@@ -182,6 +183,7 @@ def test_options_train(options):
 @pytest.mark.parametrize(("options", "words"), [
     ({"recurrences": 0}, "recurrences must be at least 1"), ({"shuffles": 0}, "shuffles must be at least 1"),
     ({"shuffle_weight": -1.0}, "must not be negative"), ({"fusion": "sum"}, "Unknown fusion 'sum'"),
+    ({"slips": 0.0}, "slips must lie between 0 and 1"), ({"slips": 1.0}, "slips must lie between 0 and 1"),
     ({"head_loss": "none"}, "Unknown head_loss 'none'"), ({"integration": "none"}, "Unknown integration 'none'"),
 ])  # fmt: skip
 def test_wrong_options_are_refused(options, words):

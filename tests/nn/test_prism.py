@@ -68,6 +68,13 @@ def test_the_mask_depends_on_image_and_confidences(integration, dims):
         assert not torch.allclose(other, scores)
 
 
+def test_no_slope_that_is_learnt_can_close_the_last_stage():
+    """Where channels are as few as classes, a slope of 0 would bound the probability of a class."""
+    conp = ConP(3, classes=2)
+    assert not [module for module in conp.out.modules() if isinstance(module, torch.nn.PReLU)]
+    assert [module.negative_slope for module in conp.out.modules() if isinstance(module, torch.nn.LeakyReLU)] == [0.25]
+
+
 def test_an_unknown_integration_lists_the_known_ones():
     with pytest.raises(InputError, match=r"Unknown integration 'sum'. Known: attention, concat, convlstm"):
         ConP(2, 2, integration="sum")

@@ -23,7 +23,7 @@ def problem(seed: int, raters: int, classes: int, pixels: int = 3, patches: int 
     return labels, matrices, truth, trust
 
 
-def by_hand(rule, labels, matrices, truth, trust):
+def by_hand(rule, labels, matrices, truth, trust, slips):
     """One pixel after the other, in plain Python."""
     patches, raters, pixels = labels.shape
     classes = truth.shape[1]
@@ -40,7 +40,7 @@ def by_hand(rule, labels, matrices, truth, trust):
                 thought = sum(prior[k] * matrices[patch, rater, k, label] for k in range(classes))
                 for k in range(classes):
                     if rule == "bayes":
-                        likely = (1 - SLIPS) * matrices[patch, rater, k, label] + SLIPS / classes
+                        likely = (1 - slips) * matrices[patch, rater, k, label] + slips / classes
                         score[k] += count * np.log(likely)
                     elif k == label:
                         score[k] += count * (thought if rule == "weights" else np.log(max(thought, 1e-6)))
@@ -53,14 +53,17 @@ def by_hand(rule, labels, matrices, truth, trust):
 
 
 @settings(max_examples=30, deadline=None)
-@given(seed=st.integers(0, 10_000), raters=st.integers(1, 4), classes=st.integers(2, 4), rule=st.sampled_from(RULES))
-def test_fusion_against_pixels_one_by_one(seed, raters, classes, rule):
+@given(
+    seed=st.integers(0, 10_000), raters=st.integers(1, 4), classes=st.integers(2, 4), rule=st.sampled_from(RULES),
+    slips=st.sampled_from([0.01, SLIPS, 0.5]),
+)  # fmt: skip
+def test_fusion_against_pixels_one_by_one(seed, raters, classes, rule, slips):
     labels, matrices, truth, trust = problem(seed, raters, classes)
     fused = fuse(
         rule, said(torch.from_numpy(labels), classes).double(), torch.from_numpy(matrices), torch.from_numpy(truth),
-        torch.from_numpy(trust),
+        torch.from_numpy(trust), slips=slips,
     )  # fmt: skip
-    np.testing.assert_allclose(fused.numpy(), by_hand(rule, labels, matrices, truth, trust), atol=1e-6)
+    np.testing.assert_allclose(fused.numpy(), by_hand(rule, labels, matrices, truth, trust, slips), atol=1e-6)
     np.testing.assert_allclose(fused.sum(dim=1).numpy(), 1, atol=1e-6)
 
 

@@ -43,7 +43,7 @@ NOTES = (
 
 
 def _unseen(points: str) -> str:
-    return f"On seeds 3 to 5, which nobody had looked at, soft Dice changes by {points} points from recurrence 0 to 2."
+    return f"On seeds 3 to 5, on which nothing was chosen, soft Dice changes by {points} points from recurrence 0 to 2."
 
 
 BRAIN_TUMOUR = {
@@ -73,7 +73,7 @@ MNIST = Experiment(
     quick=prism_tasks.QUICK_DIGITS,
     paper={DENSE: BRAIN_TUMOUR},
     findings=(rises(0.01), *ABOVE, fuses_better(0.01)),
-    notes=(prism_tasks.DIGITS_NOTE, _unseen("5.2, 5.5 and 5.4"), *NOTES),
+    notes=(prism_tasks.DIGITS_NOTE, _unseen("3.9, 5.5 and 5.4"), *NOTES),
 )
 
 LIDC = Experiment(
@@ -87,7 +87,7 @@ LIDC = Experiment(
     quick=lidc.QUICK,
     paper={DENSE: BRAIN_TUMOUR},
     findings=(rises(0.0), *ABOVE, fuses_better(None)),
-    notes=(*lidc.NOTES[:2], prism_tasks.CHOSEN, _unseen("0.52, -0.03 and -0.06"), *NOTES),
+    notes=(*lidc.NOTES[:2], prism_tasks.CHOSEN, _unseen("0.54, 0.30 and -0.11"), *NOTES),
     stand_in=lidc.STAND_IN,
 )
 
@@ -102,7 +102,7 @@ CFOS = Experiment(
     quick=prism_tasks.QUICK_NUCLEI,
     paper={DENSE: BRAIN_TUMOUR},
     findings=(rises(0.0), *ABOVE, fuses_better(None)),
-    notes=(*prism_tasks.NUCLEI_NOTES, prism_tasks.CHOSEN, _unseen("2.6, 1.1 and 0.8"), *NOTES),
+    notes=(*prism_tasks.NUCLEI_NOTES, prism_tasks.CHOSEN, _unseen("1.7, 1.3 and 1.0"), *NOTES),
     stand_in=prism_tasks.NUCLEI_STAND_IN,
 )
 
@@ -117,6 +117,7 @@ ABLATION = Experiment(
         Row("mrprism", {"integration": "convlstm"}, name="ConvLSTM"),
         Row("mrprism", {"head_loss": "shuffle"}, name="shuffle loss"),
         Row("mrprism", {"head_loss": "both"}, name="both losses"),
+        Row("mrprism", {"slips": 0.5}, name="half are slips"),
         Row("mrprism", {"fusion": "weights"}, name="fusion by weights"),
         Row("mrprism", {"fusion": "literal"}, name="fusion literal"),
         Row("mrprism", {"recurrences": 1}, name="no recurrence"),
@@ -140,5 +141,8 @@ ABLATION = Experiment(
         "The first row is the default: attention, bayes, and the multi-head loss, where the paper's own default is the "
         "shuffle loss. Its figures are of brain tumours; those of concat and ConvLSTM are with the shuffle loss.",
         "The shuffle loss alone is unsteady: on some seeds raters who draw too much or too little are held right.",
+        "That half the labels may be slips is better for these digits. On nodules and nuclei (seeds 10 and 11) it "
+        "takes 3.3 and 0.3 points of soft Dice away, and Dice of fused masks falls from 0.94 to 0.86 and from 0.85 to "
+        "0.78. So it is not the default.",
     ),
 )

@@ -28,7 +28,7 @@ from annotruth.methods.prism_parts import (
 )
 from annotruth.nn import Confusion, PixelConfusion, is_given
 from annotruth.nn.prism import PATCH, DivP, padded, patched, unpatched
-from annotruth.nn.prism_fusion import RULES, Rule, decided, fuse, opinions, said, shares
+from annotruth.nn.prism_fusion import RULES, SLIPS, Rule, decided, fuse, opinions, said, shares
 from annotruth.nn.prism_integration import INTEGRATIONS
 from annotruth.nn.prism_losses import mask_loss, multi_head_loss, shuffle_loss, ssim_loss
 from annotruth.validation import MISSING_PIXEL, one_of
@@ -59,6 +59,8 @@ class MrPrism(Confident):
     recurrences : how many times, in training and in prediction
     fusion : how labels are fused: "bayes", by each rater's mean matrix; or by confidences, patch by patch: "weights",
         and "literal", the paper's equation as it stands, which inverts them (see ``nn.prism_fusion``)
+    slips : share of the labels, between 0 and 1, that "bayes" takes for slips: the more of them, the less do those who
+        seem sure outvote the others. With many raters of whom some err alike, 0.5 may be better
     integration : how confidences come into the decoder: "attention", "concat" or "convlstm"
     head_loss : what DivP learns from: "multi-head", how likely its heads find their own raters' labels; "shuffle", the
         paper's, how like the mask the fusion of its own raters is, and how like the labels' under shuffled confidences;
@@ -74,6 +76,7 @@ class MrPrism(Confident):
 
     recurrences: int = 3
     fusion: Rule = "bayes"
+    slips: float = SLIPS
     integration: Literal["attention", "concat", "convlstm"] = "attention"
     head_loss: Literal["multi-head", "shuffle", "both"] = "multi-head"
     shuffle_weight: float = 0.3
@@ -86,6 +89,8 @@ class MrPrism(Confident):
             if getattr(self, option) < 1:
                 raise InputError(f"{option} must be at least 1, not {getattr(self, option)}.")
         one_of(self.head_loss, ("multi-head", "shuffle", "both"), "head_loss")
+        if not 0 < self.slips < 1:
+            raise InputError(f"slips must lie between 0 and 1, not be {self.slips}.")
         if self.shuffle_weight < 0:
             raise InputError(f"shuffle_weight must not be negative, as {self.shuffle_weight} is.")
 
@@ -149,8 +154,10 @@ class MrPrism(Confident):
             loss = loss + likelihood
         if self.head_loss != "multi-head":
             thought = (opinions(step.mask, step.matrices.detach()) > CUT).float()
-            of_heads = unpatched(fuse(self.fusion, thought, step.matrices, step.mask, prior=False)[:, 1:], size)
-            shuffled = shuffle_loss(self.fusion, given, step.matrices, step.mask, self.shuffles)
+            of_heads = unpatched(
+                fuse(self.fusion, thought, step.matrices, step.mask, prior=False, slips=self.slips)[:, 1:], size
+            )
+            shuffled = shuffle_loss(self.fusion, given, step.matrices, step.mask, self.shuffles, self.slips)
             loss = loss + ssim_loss(of_heads, step.log_truth.exp()[:, 1:], anybody) + self.shuffle_weight * shuffled
         return loss, likelihood.detach()
 
@@ -191,7 +198,7 @@ class MrPrism(Confident):
         """What raters said, patch by patch, of the first items of a recurrence, fused after it."""
         per_patch = trust.repeat_interleave(len(step.mask) // len(step.log_truth), dim=0)
         matrices = parts.typical().expand_as(step.matrices) if self.fusion == "bayes" else step.matrices.detach()
-        return fuse(self.fusion, given, matrices[: len(given)], step.mask[: len(given)], per_patch)
+        return fuse(self.fusion, given, matrices[: len(given)], step.mask[: len(given)], per_patch, slips=self.slips)
 
     def confusion(self, parts: Parts, images: Tensor) -> Confusion:
         assert isinstance(parts, PrismParts)

@@ -125,7 +125,8 @@ class ConP(nn.Module):
         self.out = nn.Sequential(
             Convolution(dims, 2 * half, classes, strides=2, is_transposed=True, conv_only=True),
             Contiguous(),
-            ADN(in_channels=classes, norm="batch", norm_dim=dims, act="prelu"),
+            # A slope that is learnt may pass through 0; with as few channels as classes, one of these is then lost.
+            ADN(in_channels=classes, norm="batch", norm_dim=dims, act=("leakyrelu", {"negative_slope": 0.25})),
             ResidualUnit(dims, classes, classes, subunits=1, norm="batch", last_conv_only=True),
         )
 

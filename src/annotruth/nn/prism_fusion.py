@@ -17,8 +17,8 @@ from annotruth.validation import one_of
 Rule = Literal["bayes", "weights", "literal"]
 RULES = ("bayes", "weights", "literal")
 SLIPS = 0.1
-"""Share of the labels that "bayes" takes for slips, which may be any class. It bounds what one label can say, so that
-raters who err alike do not talk each other into being always right."""
+"""Share of the labels that "bayes" takes for slips, which may be any class, unless told otherwise. It bounds what one
+label can say, so that raters who err alike do not talk each other into being always right."""
 OF_MASK = 0.2
 """The same for the mask: it does not outvote everybody where it is sure of itself, nor confirm itself when it is
 trained on what is fused; where it has missed something, a few labels are enough."""
@@ -51,7 +51,13 @@ def confidences(truth: Tensor, matrices: Tensor) -> Tensor:
 
 
 def fuse(
-    rule: Rule, given: Tensor, matrices: Tensor, truth: Tensor, trust: Tensor | None = None, prior: bool = True
+    rule: Rule,
+    given: Tensor,
+    matrices: Tensor,
+    truth: Tensor,
+    trust: Tensor | None = None,
+    prior: bool = True,
+    slips: float = SLIPS,
 ) -> Tensor:
     """The truth that labels speak for: probabilities (patches, classes, pixels).
 
@@ -60,7 +66,7 @@ def fuse(
     rule : one of
 
         - "bayes": y_k ∝ ỹ_k · Π_m A_m[k, z_m], every class a hypothesis under which labels are more or less likely,
-          where labels, and the mask as one of them, may be slips (:data:`SLIPS`, :data:`OF_MASK`)
+          where labels, and the mask as one of them (:data:`OF_MASK`), may be slips
         - "weights": y = Σ_m w_m·z_m / Σ_m w_m, where w_m is the probability z̃_m of what the rater did say
         - "literal": y = softmax(Σ_m log z̃_m · z_m), equation 4 of Wu et al. as it stands. A class that nobody chose
           scores 0, the most there is: it prefers what raters did not say
@@ -69,6 +75,7 @@ def fuse(
     truth : (patches, classes, pixels) the mask ỹ that DivP saw
     trust : (patches, raters) how much each rater counts besides, 1 = as the others; an exponent in "bayes"
     prior : whether ỹ is the prior of "bayes", or all classes are alike
+    slips : share of the labels that "bayes" takes for slips
 
     Examples
     --------
@@ -85,7 +92,7 @@ def fuse(
     one_of(rule, RULES, "fusion")
     count = given if trust is None else given * trust[:, :, None, None]
     if rule == "bayes":
-        logs = _with_slips(matrices, SLIPS, dim=3).log()
+        logs = _with_slips(matrices, slips, dim=3).log()
         scores = logs.transpose(1, 2).flatten(2) @ count.flatten(1, 2)
         return (scores + _with_slips(truth, OF_MASK, dim=1).log() if prior else scores).softmax(dim=1)
     thought = opinions(truth, matrices)

@@ -7,7 +7,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from annotruth.nn.prism_fusion import Rule, fuse, opinions
+from annotruth.nn.prism_fusion import SLIPS, Rule, fuse, opinions
 
 SIDE, DEVIATION = 7, 1.5
 """Of the Gaussian window in which masks are compared."""
@@ -92,7 +92,9 @@ def _window_means(length: int) -> Tensor:
     )
 
 
-def shuffle_loss(rule: Rule, given: Tensor, matrices: Tensor, truth: Tensor, shuffles: int = 3) -> Tensor:
+def shuffle_loss(
+    rule: Rule, given: Tensor, matrices: Tensor, truth: Tensor, shuffles: int = 3, slips: float = SLIPS
+) -> Tensor:
     """How far DivP's raters are from the real ones under confidences that belong to others (eqs. 10 to 12).
 
     Confidences are dealt out anew among the raters, ``shuffles`` times. Whatever they are, what raters are thought to
@@ -117,7 +119,7 @@ def shuffle_loss(rule: Rule, given: Tensor, matrices: Tensor, truth: Tensor, shu
     total = thought.new_zeros(())
     for _ in range(shuffles):
         dealt = matrices.detach()[:, torch.randperm(given.shape[1], device=given.device)]
-        of_labels, of_heads = (fuse(rule, z, dealt, truth, prior=False) for z in (given, thought))
+        of_labels, of_heads = (fuse(rule, z, dealt, truth, prior=False, slips=slips) for z in (given, thought))
         total = total - ((of_labels * of_heads.clamp_min(1e-6).log()).sum(dim=1) * counted).sum()
     return total / (shuffles * counted.sum().clamp_min(1))
 
