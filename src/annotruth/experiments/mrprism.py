@@ -36,7 +36,8 @@ NOTES = (
     "Soft Dice is the mean over the thresholds 0.1, 0.3, 0.5, 0.7 and 0.9, on which prediction and reference are cut.",
     "mrprism is trained with three recurrences, 0 to 2; recurrence 3 is one more than it was trained with. STAPLE is "
     "the better of one matrix per rater and one per rater and case. mrprism and mrnet have decoders of their own, the "
-    "others the plain U-Net whose encoder these share.",
+    "others the plain U-Net whose encoder these share. The slope of their last PReLU is fixed, that of the U-Net's is "
+    "learnt: to fix it gave mrprism 0.9 points of soft Dice on nodules and 1.7 on nuclei, none on digits.",
     "The paper's figures are of brain tumours (its tables 1 and 4), another task: compare the order of methods. Diag "
     "needs a diagnosis of every item, which these data do not have.",
 )
