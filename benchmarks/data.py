@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from annotruth.annotations import Annotations
-from annotruth.answers import Answers
+from annotruth.data.annotations import Annotations
+from annotruth.data.answers import Answers
 
 SEED = 0
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import torch
 
-from annotruth.methods import Batch, Shape, make_method
+from annotruth.methods import Batch, DataSpec, make_method
 from benchmarks.measure import ROOT, PeakMemory, Row, in_turns
 from benchmarks.results import report
 
@@ -22,10 +22,10 @@ GIGABYTES = 6
 def training_step(method: str, side: int, items: int = BATCH) -> Callable[[], None]:
     """One step on a batch of pictures of this side: forward, backward, and the optimiser's."""
     torch.manual_seed(SEED)
-    made, shape = make_method(method), Shape(channels=1, raters=RATERS, classes=2, dims=2)
+    made, shape = make_method(method), DataSpec(channels=1, raters=RATERS, classes=2, dims=2)
     parts = made.build(shape)
     optimiser = torch.optim.AdamW(parts.parameters(), fused=True)  # as in training
-    labels = torch.randint(0, 2, (items, made.supervising_raters(shape), side, side), dtype=torch.uint8)
+    labels = torch.randint(0, 2, (items, made.n_targets(shape), side, side), dtype=torch.uint8)
     batch = Batch(torch.randn(items, 1, side, side), labels)
 
     def step() -> None:

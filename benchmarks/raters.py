@@ -9,10 +9,10 @@ import numpy as np
 import torch
 
 from annotruth import Annotations
-from annotruth.answers import sort_answers
-from annotruth.methods import Shape, make_method
-from annotruth.training.answered import AnsweredItems
-from annotruth.training.data import Standard
+from annotruth.data.answers import sort_answers
+from annotruth.methods import DataSpec, make_method
+from annotruth.training.answered import LabelTableDataset
+from annotruth.training.datasets import Standard
 from annotruth.training.optimiser import RowAdamW
 from benchmarks.measure import PeakMemory, Row, in_turns
 from benchmarks.results import report
@@ -25,7 +25,7 @@ MOST = 1.5
 DATA = {"features": (64,), "pictures": (1, 28, 28)}
 
 
-def items(raters: int, classes: int, size: tuple[int, ...]) -> AnsweredItems:
+def items(raters: int, classes: int, size: tuple[int, ...]) -> LabelTableDataset:
     """Random items with random answers of two or three raters each."""
     rng = np.random.default_rng(SEED)
     who = [rng.choice(raters, size=count, replace=False) for count in rng.integers(2, 4, ITEMS)]
@@ -35,14 +35,14 @@ def items(raters: int, classes: int, size: tuple[int, ...]) -> AnsweredItems:
         raters=[str(number) for number in range(raters)], images=rng.normal(size=(ITEMS, *size)).astype(np.float32),
         answers=sort_answers(item, rater, rng.integers(0, classes, len(item))),
     )  # fmt: skip
-    return AnsweredItems(annotations, Standard([0.0] * size[0], [1.0] * size[0]))
+    return LabelTableDataset(annotations, Standard([0.0] * size[0], [1.0] * size[0]))
 
 
 def training(method: str, raters: int, classes: int, size: tuple[int, ...]) -> Callable[[], None]:
     """A step: the next batch put together, loss, gradients, optimiser; after the warm-up."""
     torch.manual_seed(SEED)
     made, data = make_method(method, task="labels"), items(raters, classes, size)
-    parts = made.build(Shape(size[0], raters, classes, len(size) - 1, "labels"))
+    parts = made.build(DataSpec(size[0], raters, classes, len(size) - 1, "labels"))
     if method == "global-cm":
         parts.get_buffer("stage").fill_(1)
     optimiser = RowAdamW(parts.parameters(), lr=1e-3, fused=True)

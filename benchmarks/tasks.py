@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 import annotruth as at
-from annotruth.fusion.threads import thread_count
+from annotruth.parallel.threads import thread_count
 from benchmarks import data
 from benchmarks.measure import PeakMemory
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
-    "Annotations": "annotruth.annotations",
+    "Annotations": "annotruth.data.annotations",
     "load": "annotruth.io",
     "MajorityVote": "annotruth.fusion",
     "MeanLabel": "annotruth.fusion",
@@ -22,13 +22,13 @@ _HOME = {
     "Segmenter": "annotruth.training",
     "Classifier": "annotruth.training",
     "load_model": "annotruth.training",
-    "report": "annotruth.report",
+    "report": "annotruth.reporting",
 }
 
 __all__ = [*_HOME, "__version__"]
 
 if TYPE_CHECKING:
-    from annotruth.annotations import Annotations as Annotations
+    from annotruth.data.annotations import Annotations as Annotations
 
 
 def __getattr__(name: str) -> Any:

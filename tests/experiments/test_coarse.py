@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from annotruth.errors import ContradictionWarning
-from annotruth.experiments import coarse, run_experiment
-from annotruth.experiments.coarse_acdc import acdc_task
-from annotruth.experiments.coarse_digits import coarse_digits_task
-from annotruth.experiments.coarse_findings import leads, rises
-from annotruth.experiments.coarse_vessels import vessels_task
+from annotruth.experiments import run_experiment
+from annotruth.experiments.data.coarse_acdc import acdc_task
+from annotruth.experiments.data.coarse_digits import coarse_digits_task
+from annotruth.experiments.data.coarse_vessels import vessels_task
+from annotruth.experiments.tables import coarse
+from annotruth.experiments.tables.coarse_findings import leads, rises
 
 pytestmark = pytest.mark.filterwarnings(f"ignore::{ContradictionWarning.__module__}.ContradictionWarning")
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from annotruth.errors import InputError
-from annotruth.experiments import digits, hippocampus, lidc
-from annotruth.experiments.experiment import Trained
-from annotruth.experiments.scores import CM_RMSE, DICE_OF_PRESENT, GED, RATER_DICE
-from annotruth.experiments.stand_in import shapes
+from annotruth.experiments.core.experiment import Trained
+from annotruth.experiments.data import digits, hippocampus, lidc
+from annotruth.experiments.data.stand_in import shapes
+from annotruth.experiments.tables.scores import CM_RMSE, DICE_OF_PRESENT, GED, RATER_DICE
 from annotruth.validation import MISSING_PIXEL
 
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from annotruth.experiments import demo as demo_module
+from annotruth.experiments.core.experiment import Scale
 from annotruth.experiments.demo import run_demo
-from annotruth.experiments.experiment import Scale
 
 
 @pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")  # one epoch of few digits is no training

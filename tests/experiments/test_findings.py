@@ -2,7 +2,7 @@
 
 import pytest
 
-from annotruth.experiments.findings import above_others, at_most, close_to, lower_than, near_best, never_swapped
+from annotruth.experiments.core.findings import above_others, at_most, close_to, lower_than, near_best, never_swapped
 
 
 def table(**dice):

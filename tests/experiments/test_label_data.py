@@ -7,9 +7,10 @@ import pytest
 from PIL import Image
 
 from annotruth.errors import InputError
-from annotruth.experiments import cifar10, label_digits, labelme
-from annotruth.experiments.experiment import Trained
-from annotruth.experiments.label_scores import ACCURACY, CM_ERROR, MARGIN, SKILL, WARNED, dominance_margin
+from annotruth.experiments.core.experiment import Trained
+from annotruth.experiments.data import label_digits
+from annotruth.experiments.tables import cifar10, labelme
+from annotruth.experiments.tables.label_scores import ACCURACY, CM_ERROR, MARGIN, SKILL, WARNED, dominance_margin
 
 FLIPPERS = {"kind": "pairwise-flipper", "skill": 0.7}
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from annotruth.experiments import plots
+from annotruth.experiments.core import plots
 
 METRICS = [
     {"name": "dice", "title": "Dice", "better": "higher", "counted": False, "series": ""},

@@ -7,9 +7,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from annotruth.experiments import mrprism, prism_tasks
-from annotruth.experiments.experiment import Trained
-from annotruth.experiments.prism_scores import (
+from annotruth.experiments.core.experiment import Trained
+from annotruth.experiments.data import prism_tasks
+from annotruth.experiments.tables import mrprism
+from annotruth.experiments.tables.prism_scores import (
     AFTER,
     FUSED,
     SOFT_DICE,

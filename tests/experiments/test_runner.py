@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 from annotruth.errors import InputError
-from annotruth.experiments import digits, run_experiment, runner
-from annotruth.experiments.experiment import Experiment, Metric, Row, Scale
-from annotruth.experiments.findings import above_others
-from annotruth.experiments.scores import CM_RMSE, DICE, SWAPPED
+from annotruth.experiments import run_experiment
+from annotruth.experiments.core import runner
+from annotruth.experiments.core.experiment import Experiment, Metric, Row, Scale
+from annotruth.experiments.core.findings import above_others
+from annotruth.experiments.data import digits
+from annotruth.experiments.tables.scores import CM_RMSE, DICE, SWAPPED
 from annotruth.training import Segmenter
 
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotruth.answers import Answers, answers_from_matrix
+from annotruth.data.answers import Answers, answers_from_matrix
+from annotruth.fusion._em.em_kernels import _exp_in_place
 from annotruth.fusion.em import confusion_from_counts, expected_counts, log_of, truth_posterior
-from annotruth.fusion.em_kernels import _exp_in_place
 from annotruth.fusion.maximise import maximise
-from annotruth.fusion.threads import threads
 from annotruth.fusion.votes import Votes
+from annotruth.parallel.threads import threads
 
 
 def random_case(seed: int, n_items: int = 7, n_raters: int = 4, n_classes: int = 3) -> tuple[np.ndarray, ...]:

@@ -23,12 +23,12 @@ from PIL import Image
 
 import annotruth as at
 from annotruth.errors import AnnotruthError, InputError
-from annotruth.fusion.by_name import METHODS, make_estimator
 from annotruth.fusion.checks import noisy_masks
-from annotruth.fusion.engine import open_workers
 from annotruth.fusion.folder import fuse
-from annotruth.fusion.threads import threads
+from annotruth.fusion.registry import METHODS, make_estimator
 from annotruth.io import write_case_folder
+from annotruth.parallel.threads import threads
+from annotruth.parallel.workers import open_workers
 
 RATERS = ["ann", "bob", "cy", "di", "ed"]
 
@@ -512,7 +512,7 @@ def test_workers_end_when_the_process_that_started_them_is_killed() -> None:
     psutil = pytest.importorskip("psutil")
     program = (
         "import multiprocessing, os, signal\n"
-        "from annotruth.fusion.engine import open_workers\n"
+        "from annotruth.parallel.workers import open_workers\n"
         "if __name__ == '__main__':\n"
         "    with open_workers(2) as across:\n"
         "        list(across(int, ['1', '2']))\n"
@@ -573,7 +573,7 @@ def test_a_killed_dask_worker_loses_nothing(many: Path, alone: Path, out: Path) 
 
 
 def test_dask_that_is_not_there(cases: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("annotruth.fusion.engine._ANSWER_WITHIN", 1)
+    monkeypatch.setattr("annotruth.parallel.workers._ANSWER_WITHIN", 1)
     for address in ("tcp://127.0.0.1:9", "nonsense://"):
         with pytest.raises(InputError, match="No Dask scheduler answers"):
             fuse(cases, out, scheduler=address)

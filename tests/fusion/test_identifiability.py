@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import f1_score
 
 from annotruth import STAPLE
-from annotruth.confusion import confusion_counts, normalise_rows
+from annotruth.data.confusion import confusion_counts, normalise_rows
 from annotruth.errors import IdentifiabilityWarning, InputError
 from annotruth.fusion.identifiability import (
     FUSED_MASKS,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from annotruth.fusion.mrf import mean_field
-from annotruth.fusion.threads import threads
+from annotruth.fusion._em.mrf import mean_field
+from annotruth.parallel.threads import threads
 
 
 def random_posterior(shape: tuple[int, ...], n_classes: int = 3) -> np.ndarray:

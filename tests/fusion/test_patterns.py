@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from annotruth.errors import InputError
 from annotruth.fusion import patterns as module
 from annotruth.fusion.patterns import PatternLookup, Patterns, count_patterns, merge_patterns
-from annotruth.fusion.threads import threads
+from annotruth.parallel.threads import threads
 
 
 def as_dict(patterns: Patterns) -> dict[tuple[int, ...], int]:

@@ -10,9 +10,9 @@ from scipy import ndimage
 
 import annotruth as at
 from annotruth.errors import InputError
-from annotruth.fusion.boxsum import box_sum
-from annotruth.fusion.local import Field, local_confusion, local_truth
-from annotruth.fusion.threads import threads
+from annotruth.fusion._em.box_sum import box_sum
+from annotruth.fusion._em.spatial_em import Field, local_confusion, local_truth
+from annotruth.parallel.threads import threads
 
 
 @pytest.mark.parametrize("shape", [(50,), (13, 300), (7, 9, 11), (3, 4, 5, 6)])

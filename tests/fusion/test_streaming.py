@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import annotruth as at
+from annotruth.data.lazy import Lazy
 from annotruth.errors import InputError
-from annotruth.lazy import Lazy
 
 SHAPE = (3, 200, 500)
 

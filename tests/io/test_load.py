@@ -9,7 +9,7 @@ import pytest
 
 import annotruth
 from annotruth.errors import InputError
-from annotruth.io import drawn as drawn_module
+from annotruth.io import case_masks as drawn_module
 from annotruth.io import load, load_images
 
 

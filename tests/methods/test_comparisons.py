@@ -10,13 +10,13 @@ import torch
 
 from annotruth import Annotations, Segmenter
 from annotruth.errors import InputError
-from annotruth.methods import Batch, Shape, make_method, methods_for
-from annotruth.methods.label_sampling import one_rater_each
-from annotruth.methods.multi_hypothesis import mask_losses
+from annotruth.methods import Batch, DataSpec, make_method, methods_for
+from annotruth.methods.multi_rater.label_sampling import one_rater_each
+from annotruth.methods.multi_rater.multi_hypothesis import mask_losses
 from annotruth.simulate import noisy_digits, simulate_masks
 
 pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.AnnotruthWarning")
-SHAPE = Shape(channels=1, raters=3, classes=2, dims=2)
+SHAPE = DataSpec(channels=1, raters=3, classes=2, dims=2)
 
 
 def test_one_implementation_serves_masks_and_label_tables():
@@ -131,7 +131,7 @@ def test_diag_trusts_whom_the_diagnosis_bears_out(diagnosed, tmp_path):
     for given in (diagnosis, str(file)):
         method = make_method("diag", {"diagnosis": given})
         method.check(ann)
-        parts = method.build(Shape(channels=1, raters=2, classes=2, dims=2))
+        parts = method.build(DataSpec(channels=1, raters=2, classes=2, dims=2))
         method.prepare(parts, ann)
         assert parts.weights[0] > 3 * parts.weights[1]
         assert parts.weights.mean() == pytest.approx(1)

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from annotruth.errors import InputError
-from annotruth.methods import Batch, Shape, make_method
+from annotruth.methods import Batch, DataSpec, make_method
+from annotruth.methods.confusion.global_cm import LATEST
 from annotruth.methods.consensus import DOUBT, Consensus
-from annotruth.methods.global_cm import LATEST
 from annotruth.methods.trace_rule import FIRST, MOST, TraceRule
 from annotruth.nn import IdentityConfusion, noisy_label_loss
 
@@ -195,7 +195,7 @@ def test_whether_the_vote_or_the_network_decides():
 @pytest.mark.parametrize(("name", "early"), [("global-cm", 1.0), ("pixel-cm", 10.0)])
 def test_errors_are_learnt_faster_as_long_as_the_vote_decides(name, early):
     method = make_method(name, {}, "masks")
-    parts = method.build(Shape(1, 3, 2, 2))
+    parts = method.build(DataSpec(1, 3, 2, 2))
     truth, labels = scene()
     parts.consensus.count(truth.clamp(0.1, 0.9).log(), labels)
     assert method.annotator_pace(parts, 0.1) == early
@@ -207,7 +207,7 @@ def test_errors_are_learnt_faster_as_long_as_the_vote_decides(name, early):
 def test_the_three_stages(name):
     method = make_method(name, {"warmup": 0.6, "trace_weight": 0.0}, "masks")
     torch.manual_seed(0)
-    parts = method.build(Shape(1, 3, 2, 2))
+    parts = method.build(DataSpec(1, 3, 2, 2))
     _, labels = scene()
     batch = Batch(torch.rand(4, 1, 16, 16), labels)
     at_their_word, likelihood = method.loss(parts, batch, progress=0.1)
@@ -237,7 +237,7 @@ def test_raters_are_weighed_only_once_the_network_tells_classes_apart():
 
     truth, labels = scene()
     method, network = make_method("global-cm", None, "masks"), Seen()
-    parts = method.build(Shape(1, 3, 2, 2), network)
+    parts = method.build(DataSpec(1, 3, 2, 2), network)
     batch = Batch(torch.zeros(4, 1, 16, 16), labels)
     method.loss(parts, batch, progress=0.25)
     assert parts.weighed_from == math.inf
@@ -253,7 +253,7 @@ def test_raters_are_weighed_only_once_the_network_tells_classes_apart():
 def test_without_warm_up_everything_is_learnt_together_at_once():
     _, labels = scene()
     method = make_method("global-cm", {"warmup": 0.0}, "masks")
-    parts = method.build(Shape(1, 3, 2, 2))
+    parts = method.build(DataSpec(1, 3, 2, 2))
     for _ in range(2):
         method.loss(parts, Batch(torch.rand(4, 1, 16, 16), labels), progress=0.0)
     assert method.settled(parts, 0.0)
@@ -261,7 +261,7 @@ def test_without_warm_up_everything_is_learnt_together_at_once():
 
 def test_validation_counts_nothing():
     method = make_method("global-cm", None, "masks")
-    parts = method.build(Shape(1, 3, 2, 2)).eval()
+    parts = method.build(DataSpec(1, 3, 2, 2)).eval()
     _, labels = scene()
     method.loss(parts, Batch(torch.rand(4, 1, 16, 16), labels), progress=0.25)
     assert torch.equal(parts.consensus.counts, Consensus(3, 2).counts)
@@ -284,7 +284,7 @@ def test_the_trace_gains_weight_only_while_labels_are_explained():
 
 def test_the_weight_is_found_or_given():
     method = make_method("pixel-cm")
-    parts = method.build(Shape(1, 3, 2, 2))
+    parts = method.build(DataSpec(1, 3, 2, 2))
     method.after_epoch(parts, 0.5, progress=0.1)
     assert parts.trace_rule.best == math.inf  # the warm-up measures something else
     parts.joint_from.fill_(0.3)
@@ -302,7 +302,7 @@ def test_the_weight_is_found_or_given():
 @pytest.mark.parametrize("dims", [2, 3])
 def test_truth_and_errors_may_share_features(dims):
     method = make_method("pixel-cm", {"features": "shared"})
-    parts = method.build(Shape(1, 3, 2, dims))
+    parts = method.build(DataSpec(1, 3, 2, dims))
     parts.joint_from.fill_(0.3)
     images, labels = torch.rand(2, 1, *[8] * dims), torch.randint(0, 2, (2, 3, *[8] * dims), dtype=torch.uint8)
     loss, _ = method.loss(parts, Batch(images, labels), progress=0.9)
@@ -310,4 +310,4 @@ def test_truth_and_errors_may_share_features(dims):
     assert all(weight.grad is not None for weight in parts.parameters())
     assert method.confusion(parts, images).dense().shape == (2, 3, 2, 2, *[8] * dims)
     with pytest.raises(InputError, match="network of your own"):
-        method.build(Shape(1, 3, 2, dims), torch.nn.Identity())
+        method.build(DataSpec(1, 3, 2, dims), torch.nn.Identity())

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from annotruth import Annotations, Segmenter, load_model
-from annotruth.methods import Batch, Shape, make_method
+from annotruth.methods import Batch, DataSpec, make_method
 from annotruth.methods.base import methods_for
 from annotruth.simulate import noisy_digits, simulate_masks
 
@@ -35,11 +35,11 @@ def model(digits, method):
 def test_builds_and_gives_gradients(method, dims, classes):
     torch.manual_seed(0)
     made = make_method(method)
-    shape = Shape(channels=2, raters=3, classes=classes, dims=dims)
+    shape = DataSpec(channels=2, raters=3, classes=classes, dims=dims)
     parts = made.build(shape)
     side = [8] * dims
     images = torch.randn(2, 2, *side)
-    labels = torch.randint(0, classes, (2, made.supervising_raters(shape), *side), dtype=torch.uint8)
+    labels = torch.randint(0, classes, (2, made.n_targets(shape), *side), dtype=torch.uint8)
     labels[0, 0] = 255
     for progress in (0.0, 0.5, 1.0):
         parts.zero_grad()
@@ -56,9 +56,9 @@ def test_builds_and_gives_gradients(method, dims, classes):
 def test_a_batch_without_any_label_is_no_accident(method):
     torch.manual_seed(0)
     made = make_method(method)
-    shape = Shape(channels=1, raters=3, classes=2, dims=2)
+    shape = DataSpec(channels=1, raters=3, classes=2, dims=2)
     parts = made.build(shape)
-    labels = torch.full((2, made.supervising_raters(shape), 8, 8), 255, dtype=torch.uint8)
+    labels = torch.full((2, made.n_targets(shape), 8, 8), 255, dtype=torch.uint8)
     loss, _ = made.loss(parts, Batch(torch.randn(2, 1, 8, 8), labels), progress=1.0)
     loss.backward()
     assert loss.item() == 0

@@ -6,11 +6,11 @@ import torch
 
 from annotruth import Classifier
 from annotruth.fusion.em import confusion_from_counts
-from annotruth.methods import Batch, Shape, make_method
-from annotruth.methods.counted_cm import FAITHFUL, POOLED, UNSEEN, with_least_trace
+from annotruth.methods import Batch, DataSpec, make_method
+from annotruth.methods.confusion.global_cm_table import FAITHFUL, POOLED, UNSEEN, with_least_trace
 from annotruth.simulate import label_group, simulate_labels
 
-SHAPE = Shape(channels=3, raters=3, classes=3, dims=0, task="labels")
+SHAPE = DataSpec(channels=3, raters=3, classes=3, dims=0, task="labels")
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_three_labels_an_item_are_put_together_before_the_network_has_learnt_any
     truth = np.random.default_rng(0).integers(0, 3, 600)
     raters = label_group("pairwise-flipper", 5, 3, skill=0.55, seed=1)
     simulation = simulate_labels(truth, raters, keep="all", seed=0)
-    parts = method.build(Shape(channels=3, raters=5, classes=3, dims=0, task="labels"), torch.nn.Linear(3, 3))
+    parts = method.build(DataSpec(channels=3, raters=5, classes=3, dims=0, task="labels"), torch.nn.Linear(3, 3))
     annotations = simulation.annotations(images=np.zeros((600, 3)), classes=["a", "b", "c"])
     method.prepare(parts, annotations)
     batch = Batch(torch.zeros(600, 3), torch.from_numpy(simulation.answers).long(), raters=torch.arange(5))

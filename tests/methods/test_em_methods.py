@@ -8,12 +8,12 @@ import torch
 
 from annotruth import DawidSkene
 from annotruth.errors import InputError
-from annotruth.methods import Batch, Shape, make_method
-from annotruth.methods.em_steps import cross_entropy, label_posterior
+from annotruth.methods import Batch, DataSpec, make_method
+from annotruth.methods.em.steps import cross_entropy, label_posterior
 from annotruth.simulate import label_group, simulate_labels
 
 ITEMS, RATERS, CLASSES = 12, 3, 3
-SHAPE = Shape(channels=2, raters=RATERS, classes=CLASSES, dims=0, task="labels")
+SHAPE = DataSpec(channels=2, raters=RATERS, classes=CLASSES, dims=0, task="labels")
 NAMES = ["gem", "mbem", "aggnet"]
 
 
@@ -179,7 +179,7 @@ def test_one_label_an_item_deceives_gem_and_not_mbem():
     images = torch.eye(3)[[0, 1, 2, 0, 1, 2]]
     for name, skill in (("gem", 1.0), ("mbem", 0.0)):
         method = make_method(name, {"em_steps": 2}, "labels")
-        parts = method.build(Shape(3, 2, 3, 0, "labels"), torch.nn.Linear(3, 3, bias=False))
+        parts = method.build(DataSpec(3, 2, 3, 0, "labels"), torch.nn.Linear(3, 3, bias=False))
         with torch.no_grad():
             parts.truth.weight.copy_(9 * torch.eye(3))  # knows the truth
             method.begin_epoch(parts, [Batch(images, labels)], 0.5)

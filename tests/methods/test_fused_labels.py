@@ -8,11 +8,11 @@ import torch
 
 from annotruth import Annotations, DawidSkene
 from annotruth.errors import InputError
-from annotruth.methods import Batch, Shape, make_method
+from annotruth.methods import Batch, DataSpec, make_method
 from annotruth.simulate import simulate_labels
 
 CLASSES = 3
-SHAPE = Shape(channels=2, raters=4, classes=CLASSES, dims=0, task="labels")
+SHAPE = DataSpec(channels=2, raters=4, classes=CLASSES, dims=0, task="labels")
 NAMES = ["majority", "dawid-skene", "shared-cm", "soft-bootstrap"]
 
 
@@ -42,7 +42,7 @@ def test_the_vote_teaches_and_nothing_where_nobody_answered(name):
     fused = method.answers(Annotations.from_answers(answers))
     assert table(fused, 4) == [0, -1, 2, 1]  # the lowest class wins a tie
     assert (fused.rater == 0).all()
-    assert method.supervising_raters(SHAPE) == 1
+    assert method.n_targets(SHAPE) == 1
 
 
 def test_dawid_skene_sees_through_a_majority_that_errs():

@@ -8,11 +8,11 @@ import torch
 
 from annotruth import Annotations, Segmenter, load_model
 from annotruth.errors import InputError
-from annotruth.methods import Batch, Shape, make_method
-from annotruth.methods.prism_parts import KEPT, Step
+from annotruth.methods import Batch, DataSpec, make_method
+from annotruth.methods.multi_rater.prism_model import KEPT, Step
 from annotruth.metrics import dice
-from annotruth.nn.prism import unpatched
-from annotruth.nn.prism_fusion import decided
+from annotruth.nn.prism.fusion import decided
+from annotruth.nn.prism.networks import unpatched
 from annotruth.simulate import MaskRater, noisy_digits, simulate_masks
 
 pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.AnnotruthWarning")
@@ -95,7 +95,7 @@ def test_saved_with_its_recurrences(model, digits, tmp_path):
 def test_gradients_do_not_cross_from_divp_to_conp_nor_between_recurrences():
     torch.manual_seed(0)
     method = make_method("mrprism")
-    parts = method.build(Shape(channels=1, raters=3, classes=2, dims=2))
+    parts = method.build(DataSpec(channels=1, raters=3, classes=2, dims=2))
     features = parts.truth.features(torch.randn(2, 1, 12, 12))
     step = parts.step(features, torch.full((2, 3, 12, 12), 0.5))
     step.scores.sum().backward()
@@ -104,7 +104,7 @@ def test_gradients_do_not_cross_from_divp_to_conp_nor_between_recurrences():
 
 
 def test_mean_matrices_by_hand():
-    parts = make_method("mrprism").build(Shape(raters=2, classes=2, channels=1, dims=2))
+    parts = make_method("mrprism").build(DataSpec(raters=2, classes=2, channels=1, dims=2))
     before = parts.typical()
     assert torch.equal(before.argmax(dim=2), torch.tensor([[0, 1], [0, 1]]))
     mask, matrices = torch.rand(3, 2, 16).softmax(dim=1), torch.rand(3, 2, 2, 2).softmax(dim=3)
@@ -116,7 +116,7 @@ def test_mean_matrices_by_hand():
 
 
 def test_bayes_goes_by_mean_matrices_and_weights_by_those_of_the_patch():
-    shape = Shape(raters=2, classes=2, channels=1, dims=2)
+    shape = DataSpec(raters=2, classes=2, channels=1, dims=2)
     labels = torch.randint(0, 2, (1, 2, 8, 8), dtype=torch.uint8)
     images = torch.rand(1, 1, 8, 8)
     for rule, changes in (("bayes", True), ("weights", False)):
@@ -131,9 +131,11 @@ def test_bayes_goes_by_mean_matrices_and_weights_by_those_of_the_patch():
 
 def test_at_first_the_mask_learns_what_most_said(monkeypatch):
     targets = []
-    monkeypatch.setattr("annotruth.methods.mrprism.decided", lambda target: targets.append(target) or decided(target))
+    monkeypatch.setattr(
+        "annotruth.methods.multi_rater.mrprism.decided", lambda target: targets.append(target) or decided(target)
+    )
     method = make_method("mrprism")
-    parts = method.build(Shape(raters=3, classes=2, channels=1, dims=2)).eval()
+    parts = method.build(DataSpec(raters=3, classes=2, channels=1, dims=2)).eval()
     labels = torch.randint(0, 2, (2, 3, 8, 8), dtype=torch.uint8)
     batch = Batch(torch.rand(2, 1, 8, 8), labels)
     for progress in (0.1, 0.5):
@@ -146,7 +148,7 @@ def test_at_first_the_mask_learns_what_most_said(monkeypatch):
 
 def test_each_item_takes_part_in_one_recurrence_and_all_are_taken_alike():
     method = make_method("mrprism", {"recurrences": 3})
-    parts = method.build(Shape(channels=1, raters=2, classes=2, dims=2))
+    parts = method.build(DataSpec(channels=1, raters=2, classes=2, dims=2))
     labels = torch.zeros(7, 2, 8, 8, dtype=torch.uint8)
     trust, confidence, due = method._begin(parts.train(), labels, 4)
     assert sorted(due.count(recurrence) for recurrence in range(3)) == [2, 2, 3]
@@ -169,7 +171,7 @@ def test_each_item_takes_part_in_one_recurrence_and_all_are_taken_alike():
 def test_options_train(options):
     torch.manual_seed(0)
     method = make_method("mrprism", options)
-    parts = method.build(Shape(channels=1, raters=3, classes=3, dims=2))
+    parts = method.build(DataSpec(channels=1, raters=3, classes=3, dims=2))
     labels = torch.randint(0, 3, (3, 3, 9, 10), dtype=torch.uint8)
     labels[0, 1] = 255
     loss, likelihood = method.loss(parts, Batch(torch.randn(3, 1, 9, 10), labels), 0.5)

@@ -10,9 +10,9 @@ import torch
 
 from annotruth import Annotations, Classifier, Segmenter, load_model
 from annotruth.errors import InputError
-from annotruth.methods import Batch, Method, Shape, make_method
+from annotruth.methods import Batch, DataSpec, Method, make_method
 from annotruth.simulate import label_group, noisy_digits, simulate_labels, simulate_masks
-from annotruth.training.data import Cases, Standard
+from annotruth.training.datasets import Cases, Standard
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def test_counted_from_the_truth_item_by_item_and_over_all_items(simulation, digi
     batch = Cases(digits, method, Standard.of(digits)).__getitems__([3, 5])
     expected = simulation[1].confusion_per_item[[3, 5]]
     np.testing.assert_allclose(batch.confusion, expected, rtol=1e-6)
-    parts = method.build(Shape(1, 3, 2, 2))
+    parts = method.build(DataSpec(1, 3, 2, 2))
     method.prepare(parts, digits)
     np.testing.assert_allclose(parts.annotators.matrices, simulation[1].confusion, rtol=1e-6)
 
@@ -55,7 +55,7 @@ def test_rows_nobody_has_evidence_for(digits):
     known = method.known_confusion(bare, 0)
     assert known[:2, 1].isnan().all()
     assert known[2].isnan().all()
-    parts = method.build(Shape(1, 3, 2, 2))
+    parts = method.build(DataSpec(1, 3, 2, 2))
     method.prepare(parts, bare)
     assert not parts.annotators.matrices.isnan().any()
     torch.testing.assert_close(parts.annotators.matrices[2], torch.eye(2))
@@ -70,7 +70,7 @@ def test_the_loss_by_hand(own):
     given = torch.rand(3, 2, 2, generator=generator).softmax(dim=2)
     per_item = torch.rand(4, 3, 2, 2, generator=generator).softmax(dim=3)
     method = make_method("oracle-cm")
-    parts = method.build(Shape(1, 3, 2, 2)).eval()
+    parts = method.build(DataSpec(1, 3, 2, 2)).eval()
     parts.annotators.matrices.copy_(given)
     images = torch.randn(4, 1, 8, 8, generator=generator)
     labels = torch.randint(0, 2, (4, 3, 8, 8), generator=generator, dtype=torch.uint8)

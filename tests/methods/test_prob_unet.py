@@ -9,7 +9,7 @@ import pytest
 
 from annotruth import Annotations, Segmenter, load_model
 from annotruth.errors import InputError
-from annotruth.methods import Shape, make_method
+from annotruth.methods import DataSpec, make_method
 from annotruth.metrics import dice, ged
 
 pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
@@ -87,7 +87,9 @@ def test_saved_and_loaded(model, tmp_path):
 
 
 def test_options_reach_the_network():
-    parts = make_method("prob-unet", {"latent": 3, "samples": 5}).build(Shape(channels=1, raters=2, classes=2, dims=2))
+    parts = make_method("prob-unet", {"latent": 3, "samples": 5}).build(
+        DataSpec(channels=1, raters=2, classes=2, dims=2)
+    )
     assert parts.truth.noise.shape == (5, 3)
 
 

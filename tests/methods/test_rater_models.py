@@ -8,11 +8,11 @@ import torch
 from sklearn.metrics import confusion_matrix
 
 from annotruth import Annotations
-from annotruth.methods import Batch, Shape, make_method
-from annotruth.methods.max_mig import LEAST, mutual_information
+from annotruth.methods import Batch, DataSpec, make_method
+from annotruth.methods.confusion.max_mig import LEAST, mutual_information
 
 ITEMS, RATERS, CLASSES = 6, 4, 3
-SHAPE = Shape(channels=2, raters=RATERS, classes=CLASSES, dims=0, task="labels")
+SHAPE = DataSpec(channels=2, raters=RATERS, classes=CLASSES, dims=0, task="labels")
 NAMES = ["crowd-layer", "doctor-net", "max-mig"]
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from annotruth import Annotations
 from annotruth.errors import InputError
-from annotruth.methods import METHODS, Shape, make_method
+from annotruth.methods import METHODS, DataSpec, make_method
 from annotruth.methods.base import majority_of
 
 
@@ -90,13 +90,13 @@ def test_what_teaches_each_baseline():
     masks = np.array([[[[0, 1, 1]], [[0, 1, 255]], [[1, 0, 255]]]], dtype=np.uint8)
     truth = np.array([[[1, 1, 255]]], dtype=np.uint8)
     annotations = Annotations.from_masks(masks, truth=truth)
-    shape = Shape(channels=1, raters=3, classes=2, dims=2)
+    shape = DataSpec(channels=1, raters=3, classes=2, dims=2)
     taught = {"mean": masks[0], "pixel-cm": masks[0], "majority": [[[0, 1, 1]]], "clean": truth}
     for name, expected in taught.items():
         method = make_method(name)
-        supervision = method.supervision(annotations, 0)
+        supervision = method.mask_targets(annotations, 0)
         np.testing.assert_array_equal(supervision, expected)
         assert supervision.dtype == torch.uint8
-        assert method.supervising_raters(shape) == len(expected)
+        assert method.n_targets(shape) == len(expected)
     with pytest.raises(InputError, match="carry no"):
-        make_method("clean").supervision(Annotations.from_masks(masks), 0)
+        make_method("clean").mask_targets(Annotations.from_masks(masks), 0)

@@ -11,13 +11,13 @@ import torch
 
 from annotruth import Annotations, Segmenter
 from annotruth.errors import InputError
-from annotruth.methods import Batch, Shape, make_method
-from annotruth.methods.box_sup import estimates_in_boxes
-from annotruth.methods.cuts import EDGES, grab_cut, graph_cut
-from annotruth.methods.cycle_mix import random_box
-from annotruth.methods.label_cleaning import bag_loss, cleaned
-from annotruth.methods.partial_ce import stroke_loss
-from annotruth.methods.strokes import seeds
+from annotruth.methods import Batch, DataSpec, make_method
+from annotruth.methods.strokes.box_sup import estimates_in_boxes
+from annotruth.methods.strokes.cuts import EDGES, grab_cut, graph_cut
+from annotruth.methods.strokes.cycle_mix import random_box
+from annotruth.methods.strokes.drawings import seeds
+from annotruth.methods.strokes.lc_mil import bag_loss, cleaned
+from annotruth.methods.strokes.partial_ce import stroke_loss
 from annotruth.simulate import simulate_boxes, simulate_drawings
 
 
@@ -118,9 +118,9 @@ def test_cut_masks_keep_to_the_strokes(method, scene):
     negatives = np.concatenate([drawn.negatives, np.full_like(drawn.masks, 255)])
     annotations = Annotations.from_masks(masks, images=np.stack([image] * 2), negatives=negatives, classes=2)
     made = make_method(method)
-    mask = made.supervision(annotations, 0)[0].numpy()
+    mask = made.mask_targets(annotations, 0)[0].numpy()
     assert (mask == inside).mean() > 0.95
-    assert (made.supervision(annotations, 1) == 255).all()  # no strokes, no mask
+    assert (made.mask_targets(annotations, 1) == 255).all()  # no strokes, no mask
 
 
 def test_a_bag_is_what_its_marked_pixels_are_on_average():
@@ -170,7 +170,7 @@ def test_box_methods_learn_from_boxes(scene):
 def test_both_networks_of_l2g_learn():
     torch.manual_seed(0)
     made = make_method("l2g")
-    parts = made.build(Shape(channels=1, raters=1, classes=2, dims=2)).train()
+    parts = made.build(DataSpec(channels=1, raters=1, classes=2, dims=2)).train()
     labels = torch.randint(0, 2, (2, 2, 16, 16), dtype=torch.uint8)
     made.loss(parts, Batch(torch.randn(2, 1, 16, 16), labels), progress=0.9)[0].backward()
     for network in parts.truth:

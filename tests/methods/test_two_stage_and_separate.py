@@ -7,7 +7,7 @@ import torch
 
 from annotruth import STAPLE, Annotations, Segmenter, SpatialSTAPLE
 from annotruth.errors import IdentifiabilityWarning
-from annotruth.methods import Batch, Shape, make_method
+from annotruth.methods import Batch, DataSpec, make_method
 from annotruth.simulate import noisy_digits, simulate_masks
 
 
@@ -21,7 +21,7 @@ def test_staple_fuses_each_item_by_itself():
     for name, estimator in (("staple", STAPLE), ("spatial-staple", SpatialSTAPLE)):
         method = make_method(name)
         expected = estimator().fit(ann.take([1])).predict()[0]
-        given = method.supervision(ann, 1)
+        given = method.mask_targets(ann, 1)
         assert given.shape == (1, 28, 28)
         np.testing.assert_array_equal(given[0].numpy(), expected)
 
@@ -33,14 +33,14 @@ def test_pixels_nobody_labelled_teach_nothing():
     masks[1, :, :9] = 255
     some = Annotations.from_masks(masks, ann.images)
     for name in ("staple", "spatial-staple"):
-        bare, part = (make_method(name).supervision(some, index)[0] for index in (0, 1))
+        bare, part = (make_method(name).mask_targets(some, index)[0] for index in (0, 1))
         assert (bare == 255).all()
         assert (part[:9] == 255).all()
         assert (part[9:] < 2).all()
 
 
 def test_separate_networks_learn_from_their_own_rater_and_are_averaged():
-    shape = Shape(channels=1, raters=2, classes=2, dims=2)
+    shape = DataSpec(channels=1, raters=2, classes=2, dims=2)
     method = make_method("separate")
     parts = method.build(shape).eval()
     images = torch.rand(2, 1, 8, 8)
@@ -58,7 +58,7 @@ def test_separate_networks_learn_from_their_own_rater_and_are_averaged():
 
 def test_separate_copies_a_given_network():
     network = torch.nn.Conv2d(1, 2, 1)
-    parts = make_method("separate").build(Shape(1, 3, 2, 2), network)
+    parts = make_method("separate").build(DataSpec(1, 3, 2, 2), network)
     assert len({id(each) for each in parts.truth}) == 3
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from annotruth.annotations import Annotations
+from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.metrics import cohen_kappa, disagreement, fleiss_kappa, krippendorff_alpha, vote_counts
 

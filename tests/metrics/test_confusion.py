@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import confusion_matrix as sklearn_confusion
 
-from annotruth.confusion import normalise_rows
+from annotruth.data.confusion import normalise_rows
 from annotruth.errors import InputError
 from annotruth.metrics import (
     accuracy,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotruth.annotations import Annotations
+from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.metrics import dice, ged, ged_per_item, iou, pairs, pairwise_dice
 

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from annotruth.nn import IdentityConfusion, PixelConfusion, noisy_label_loss
-from annotruth.nn.complement import Complement, NegativeConfusion
+from annotruth.nn.confusion.complement import Complement, NegativeConfusion
 
 
 def by_loops(truth, matrices, labels, complement):

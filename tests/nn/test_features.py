@@ -8,7 +8,7 @@ import torch
 from sklearn.linear_model import Ridge
 
 from annotruth.nn import FeatureAnnotators, FeaturePixelAnnotators, FeatureTable, GlobalAnnotators, PixelAnnotators
-from annotruth.nn.features import PENALTIES
+from annotruth.nn.annotators.rater_features import PENALTIES
 
 
 def made(rows: np.ndarray, features: np.ndarray, weights: np.ndarray | None = None) -> FeatureTable:

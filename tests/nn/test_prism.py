@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from annotruth.errors import InputError
-from annotruth.nn import prism_attention
-from annotruth.nn.prism import ConP, DivP, PrismEncoder, padded, patched, unpatched
-from annotruth.nn.prism_attention import WINDOW, CrossAttention, Windows, attend
-from annotruth.nn.prism_integration import INTEGRATIONS
-from annotruth.nn.rows import row_probabilities
+from annotruth.nn.confusion.rows import row_probabilities
+from annotruth.nn.prism import attention as prism_attention
+from annotruth.nn.prism.attention import WINDOW, CrossAttention, Windows, attend
+from annotruth.nn.prism.integration import INTEGRATIONS
+from annotruth.nn.prism.networks import ConP, DivP, PrismEncoder, padded, patched, unpatched
 
 
 @pytest.mark.parametrize("size", [(8, 8), (7, 7), (14, 9), (1, 33), (5, 4, 9)])

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotruth.errors import InputError
-from annotruth.nn.prism_fusion import OF_MASK, RULES, SLIPS, confidences, decided, fuse, opinions, said, shares
+from annotruth.nn.prism.fusion import OF_MASK, RULES, SLIPS, confidences, decided, fuse, opinions, said, shares
 
 
 def problem(seed: int, raters: int, classes: int, pixels: int = 3, patches: int = 2):

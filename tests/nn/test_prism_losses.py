@@ -9,8 +9,8 @@ import pytest
 import torch
 from scipy.ndimage import gaussian_filter
 
-from annotruth.nn.prism_fusion import fuse, said
-from annotruth.nn.prism_losses import DEVIATION, SIDE, STEADY, mask_loss, multi_head_loss, shuffle_loss, ssim_loss
+from annotruth.nn.prism.fusion import fuse, said
+from annotruth.nn.prism.losses import DEVIATION, SIDE, STEADY, mask_loss, multi_head_loss, shuffle_loss, ssim_loss
 
 
 def similarity(one: np.ndarray, other: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from annotruth.nn.smoothness import REACH, smoothness_loss
+from annotruth.nn.losses.smoothness import REACH, smoothness_loss
 
 
 def by_loops(truth, image):

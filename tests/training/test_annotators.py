@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from annotruth.confusion import confusion_counts
+from annotruth.data.confusion import confusion_counts
 from annotruth.methods import Method, make_method
 from annotruth.metrics import expected_confusion, per_item_confusion
-from annotruth.training.annotators import RaterFacts
 from annotruth.training.counting import count_items, resampled_intervals, row_means
-from annotruth.training.data import Cases
+from annotruth.training.datasets import MaskDataset
+from annotruth.training.raters import RaterFacts
 
 pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
 
@@ -28,7 +28,7 @@ def models(annotations, tiny):
 
 
 def counted(model, annotations, patch=None, batch_size=4):
-    cases = Cases(annotations, Method(), model._standard)
+    cases = MaskDataset(annotations, Method(), model._standard)
     return count_items(make_method(model.method), model._parts, cases, batch_size, patch)
 
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from annotruth import Annotations
 from annotruth.errors import InputError
-from annotruth.methods import Batch, Shape, make_method
-from annotruth.training import data
-from annotruth.training.data import Cases, EpochSampler, Standard, loader, training_patch
+from annotruth.methods import Batch, DataSpec, make_method
+from annotruth.training import datasets as data
+from annotruth.training.datasets import EpochSampler, MaskDataset, Standard, loader, training_patch
 
 AS_IT_IS = Standard([0.0], [1.0])
 
@@ -44,7 +44,7 @@ class Said(torch.nn.Module):
 def test_image_and_masks_are_cut_together(shape, patch, seed, epoch):
     patch = patch[: len(shape)]
     annotations = own_mask_as_image(tuple(shape))
-    cases = Cases(annotations, make_method("mean"), AS_IT_IS, patch, seed=seed)
+    cases = MaskDataset(annotations, make_method("mean"), AS_IT_IS, patch, seed=seed)
     cases.epoch = epoch
     images, labels, *_ = cases.__getitems__([0, 1, 2])
     size = [min(n, p) for n, p in zip(shape, patch)]
@@ -54,7 +54,7 @@ def test_image_and_masks_are_cut_together(shape, patch, seed, epoch):
 
 def test_every_patch_occurs():
     annotations = own_mask_as_image((4, 4), items=1)
-    cases = Cases(annotations, make_method("mean"), AS_IT_IS, patch=(3, 3))
+    cases = MaskDataset(annotations, make_method("mean"), AS_IT_IS, patch=(3, 3))
     seen = set()
     for epoch in range(60):
         cases.epoch = epoch
@@ -65,7 +65,7 @@ def test_every_patch_occurs():
 
 def test_an_items_look_depends_on_seed_epoch_and_item_alone():
     annotations = own_mask_as_image((8, 8), items=6)
-    cases = Cases(annotations, make_method("mean"), AS_IT_IS, (5, 5), augment=True, seed=3)
+    cases = MaskDataset(annotations, make_method("mean"), AS_IT_IS, (5, 5), augment=True, seed=3)
     cases.epoch = 2
     together, *_ = cases.__getitems__([0, 1, 2, 3, 4, 5])
     backwards, _, positions, *_ = cases.__getitems__([5, 4, 3, 2, 1, 0])
@@ -78,7 +78,7 @@ def test_an_items_look_depends_on_seed_epoch_and_item_alone():
 def test_padding_is_not_labelled(make_cases):
     sizes = [(4, 7), (6, 3)]
     annotations = make_cases(2, sizes)
-    images, labels, *_ = Cases(annotations, make_method("mean"), AS_IT_IS).__getitems__([0, 1])
+    images, labels, *_ = MaskDataset(annotations, make_method("mean"), AS_IT_IS).__getitems__([0, 1])
     assert images.shape == (2, 1, 6, 7)
     for position, (height, width) in enumerate(sizes):
         inside = np.zeros((6, 7), dtype=bool)
@@ -93,9 +93,9 @@ def test_padding_teaches_nothing(make_cases, method):
     """Whatever the network says in the padding, loss and gradients there are none."""
     annotations = make_cases(2, [(4, 8), (8, 4)])
     made = make_method(method)
-    images, labels, *_ = Cases(annotations, made, AS_IT_IS).__getitems__([0, 1])
+    images, labels, *_ = MaskDataset(annotations, made, AS_IT_IS).__getitems__([0, 1])
     scores = torch.randn(2, 2, 8, 8, generator=torch.Generator().manual_seed(0)).requires_grad_()
-    parts = made.build(Shape(channels=1, raters=3, classes=2, dims=2), network=Said(scores))
+    parts = made.build(DataSpec(channels=1, raters=3, classes=2, dims=2), network=Said(scores))
     loss, _ = made.loss(parts, Batch(images, labels), progress=1.0)
     loss.backward()
     padded = (labels == 255).all(dim=1)
@@ -125,9 +125,9 @@ def test_a_constant_channel_becomes_zero():
 
 def test_data_that_do_not_fit_into_memory_give_the_same_batches(make_cases, monkeypatch):
     annotations = make_cases(6, (9, 9))
-    kept = Cases(annotations, make_method("majority"), AS_IT_IS, (5, 5), augment=True)
+    kept = MaskDataset(annotations, make_method("majority"), AS_IT_IS, (5, 5), augment=True)
     monkeypatch.setattr(data, "MEMORY", 0)
-    read = Cases(annotations, make_method("majority"), AS_IT_IS, (5, 5), augment=True)
+    read = MaskDataset(annotations, make_method("majority"), AS_IT_IS, (5, 5), augment=True)
     assert kept._kept is not None
     assert read._kept is None
     for one, other in zip(loader(kept, 4), loader(read, 4)):
@@ -135,7 +135,7 @@ def test_data_that_do_not_fit_into_memory_give_the_same_batches(make_cases, monk
 
 
 def test_order_of_an_epoch(make_cases):
-    cases = Cases(make_cases(10), make_method("mean"), AS_IT_IS)
+    cases = MaskDataset(make_cases(10), make_method("mean"), AS_IT_IS)
     sampler = EpochSampler(cases, seed=1)
     orders = []
     for epoch in range(3):
@@ -169,4 +169,4 @@ def test_patches_by_size(shapes, asked, patch):
 
 def test_channels_are_checked_wherever_an_item_is_read(make_cases):
     with pytest.raises(InputError, match="Item item_0 has 1 channels, but other items 2"):
-        Cases(make_cases(2), make_method("mean"), Standard([0.0, 0.0], [1.0, 1.0]))
+        MaskDataset(make_cases(2), make_method("mean"), Standard([0.0, 0.0], [1.0, 1.0]))

@@ -22,7 +22,7 @@ from annotruth import Annotations, Segmenter, load_model
 from annotruth.errors import InputError
 from annotruth.io import write_case_folder
 from annotruth.training.batch_norm import shared_batch_norm
-from annotruth.training.data import SharedBatches
+from annotruth.training.datasets import SharedBatches
 from annotruth.training.processes import Processes
 
 pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")

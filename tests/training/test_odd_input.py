@@ -11,7 +11,7 @@ from torch import nn
 
 from annotruth import Annotations, Segmenter, load_model
 from annotruth.errors import DiffuseConfusionWarning, IdentifiabilityWarning, InputError, SmallImageWarning
-from annotruth.training.doubts import warn_diffuse
+from annotruth.training.diagnostics import warn_diffuse
 
 pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
 

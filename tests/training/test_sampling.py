@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from annotruth.errors import InputError
-from annotruth.methods import Shape, make_method, methods_for
+from annotruth.methods import DataSpec, make_method, methods_for
 from annotruth.methods.base import in_rounds
 from annotruth.metrics import ged, ged_per_item
 
@@ -72,7 +72,7 @@ def test_a_person_draws_generously_or_sparingly_throughout(learnt):
     fitted, annotations = learnt
     method, parts = make_method("oracle-cm", fitted["oracle-cm"].options, "masks"), fitted["oracle-cm"]._parts
     image = torch.as_tensor(annotations.images[:1])
-    shape = Shape(1, 3, 2, 2)
+    shape = DataSpec(1, 3, 2, 2)
     drawn = method.drawings(parts, image, 30, torch.Generator().manual_seed(0), shape).argmax(dim=2)[:, 0]
     who = in_rounds(3, 30, torch.Generator().manual_seed(0))
     for rater in range(3):

@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 import typer
 
-from annotruth.cli.checking import check
+from annotruth.cli.check import check
 from annotruth.cli.experiments import demo, reproduce
-from annotruth.cli.fusing import fuse
+from annotruth.cli.fuse import fuse
 from annotruth.cli.printing import plain_warnings, say
-from annotruth.cli.simulating import simulate
-from annotruth.cli.training import train
-from annotruth.cli.using import predict, report
+from annotruth.cli.simulate import simulate
+from annotruth.cli.train import train
+from annotruth.cli.use import predict, report
 from annotruth.errors import AnnotruthError, InputError
 
 __all__ = ["app", "main"]

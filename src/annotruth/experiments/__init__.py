@@ -1,8 +1,8 @@
 """Experiments: the demo, and tables that one command makes anew."""
 
-from annotruth.experiments import cifar10, coarse, labelme, mrprism, tanno2019, zhang2020, zhang2020_medical
-from annotruth.experiments.experiment import Experiment
-from annotruth.experiments.runner import run_experiment
+from annotruth.experiments.core.experiment import Experiment
+from annotruth.experiments.core.runner import run_experiment
+from annotruth.experiments.tables import cifar10, coarse, labelme, mrprism, tanno2019, zhang2020, zhang2020_medical
 
 EXPERIMENTS: dict[str, Experiment] = {
     experiment.name: experiment

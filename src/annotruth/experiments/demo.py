@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from annotruth.errors import IdentifiabilityWarning
-from annotruth.experiments.digits import FULL, SETTINGS, digits_task
+from annotruth.experiments.data.digits import FULL, SETTINGS, digits_task
 from annotruth.io import atomic
 from annotruth.metrics import confusion_rmse, dice
-from annotruth.report import report
+from annotruth.reporting import report
 from annotruth.training import Segmenter
 
 METHODS = ("clean", "pixel-cm", "majority", "mean")

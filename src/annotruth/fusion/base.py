@@ -13,10 +13,9 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from annotruth.annotations import Annotations
+from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError, shorten
 from annotruth.fusion import intervals
-from annotruth.fusion.collected import CollectedAnswers, CollectedMasks, MaskSource
 from annotruth.fusion.em import confusion_from_counts
 from annotruth.fusion.estimates import best_classes, for_all_raters, pool
 from annotruth.fusion.gold import Gold
@@ -24,6 +23,7 @@ from annotruth.fusion.identifiability import ANSWERS, FUSED_MASKS, co_labelling_
 from annotruth.fusion.maximise import Estimate
 from annotruth.fusion.patterns import PatternLookup, Patterns
 from annotruth.fusion.ranking import ranking
+from annotruth.fusion.stores import CollectedAnswers, CollectedMasks, MaskSource
 from annotruth.fusion.votes import Votes
 from annotruth.fusion.warn import warn_unlabelled, warn_unsettled
 from annotruth.validation import MISSING_LABEL, one_of

@@ -15,11 +15,11 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from annotruth.annotations import Annotations
+from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.fusion.base import FusionEstimator
-from annotruth.fusion.threads import threads
 from annotruth.fusion.warn import UnlabelledWarning
+from annotruth.parallel.threads import threads
 from annotruth.validation import MISSING_PIXEL
 
 CLASSES = 3

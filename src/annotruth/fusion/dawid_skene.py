@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from annotruth.annotations import Annotations
+from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.fusion.base import FusionEstimator
 from annotruth.fusion.em import log_of, votes_posterior

@@ -9,10 +9,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from annotruth.answers import Answers
-from annotruth.fusion.em_kernels import PADDING, count_rows, posterior_rows
-from annotruth.fusion.threads import run_parts
+from annotruth.data.answers import Answers
+from annotruth.fusion._em.em_kernels import PADDING, count_rows, posterior_rows
 from annotruth.fusion.votes import Votes, answer_cells, first_answers
+from annotruth.parallel.threads import run_parts
 
 LEAST_COUNT = 1e-10
 """Expected counts never fall below this: no answer is impossible, and rows without evidence come out uniform."""

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from annotruth.annotations import Annotations
-from annotruth.answers import class_name
+from annotruth.data.annotations import Annotations
+from annotruth.data.answers import class_name
 from annotruth.errors import InputError, shorten
 from annotruth.validation import MISSING_LABEL, mask_labels, same_grid
 

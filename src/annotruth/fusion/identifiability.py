@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from annotruth.errors import IdentifiabilityWarning, InputError, shorten
-from annotruth.fusion.em_kernels import first_linked
+from annotruth.fusion._em.em_kernels import first_linked
 
 FEWEST_RATERS = 3
 """With two raters, many truths explain the same answers equally well; three are enough (independent errors)."""
@@ -155,7 +155,7 @@ def co_labelling_groups(item: np.ndarray, rater: np.ndarray, n_raters: int) -> n
 
     Parameters
     ----------
-    item, rater : (answers,) who labelled what, as in :class:`~annotruth.answers.Answers`
+    item, rater : (answers,) who labelled what, as in :class:`~annotruth.data.answers.Answers`
 
     Returns
     -------

@@ -7,10 +7,10 @@ from typing import Literal
 
 import numpy as np
 
+from annotruth.fusion._em.em_kernels import expect_rows, share_rows
 from annotruth.fusion.em import by_label, by_truth, confusion_from_counts, log_of, own_rows, split_lanes
-from annotruth.fusion.em_kernels import expect_rows, share_rows
-from annotruth.fusion.threads import run_parts
 from annotruth.fusion.votes import Votes
+from annotruth.parallel.threads import run_parts
 
 _UNROLL_ANSWERS, _UNROLL_CLASSES = 2**18, 16  # from so many answers on, code for just this number of classes pays
 

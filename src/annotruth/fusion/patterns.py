@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from annotruth.errors import InputError
-from annotruth.fusion import pattern_kernels as kernels
-from annotruth.fusion.threads import run_parts, split_range, thread_count
+from annotruth.fusion._em import pattern_kernels as kernels
 from annotruth.fusion.votes import Votes
+from annotruth.parallel.threads import run_parts, split_range, thread_count
 from annotruth.validation import MISSING_PIXEL
 
 DENSE_TABLE = 2**16

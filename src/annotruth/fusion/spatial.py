@@ -8,10 +8,10 @@ from math import prod
 
 import numpy as np
 
-from annotruth.annotations import Annotations
+from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
+from annotruth.fusion._em.spatial_em import Field, local_confusion, local_truth
 from annotruth.fusion.em import confusion_from_counts
-from annotruth.fusion.local import Field, local_confusion, local_truth
 from annotruth.fusion.maximise import Estimate
 from annotruth.fusion.priors import ConfusionPrior
 from annotruth.fusion.staple import STAPLE

@@ -8,12 +8,12 @@ from math import prod
 
 import numpy as np
 
-from annotruth.annotations import Annotations
+from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError, shorten
+from annotruth.fusion._em.mrf import mean_field
 from annotruth.fusion.dawid_skene import ConfusionEstimator
 from annotruth.fusion.em import confusion_from_counts, expected_counts, log_of, votes_posterior
 from annotruth.fusion.maximise import Estimate
-from annotruth.fusion.mrf import mean_field
 from annotruth.fusion.priors import ConfusionPrior
 from annotruth.fusion.votes import Votes
 from annotruth.validation import MISSING_LABEL

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from annotruth.answers import Answers
+from annotruth.data.answers import Answers
 from annotruth.validation import MISSING_LABEL, MISSING_PIXEL
 
 

@@ -22,7 +22,8 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from annotruth.annotations import Annotations
+from annotruth.data.annotations import Annotations
+from annotruth.data.lazy import Lazy
 from annotruth.errors import InputError
 from annotruth.io.atomic import atomic, fresh_folder
 from annotruth.io.cases import load_cases, load_images
@@ -33,7 +34,6 @@ from annotruth.io.problems import Problem, refuse
 from annotruth.io.table_writing import write_label_table, write_table, write_truth_table
 from annotruth.io.tables import SUFFIXES, load_table
 from annotruth.io.writing import write_case_folder, write_mask, write_probabilities
-from annotruth.lazy import Lazy
 
 __all__ = [
     "Problem",

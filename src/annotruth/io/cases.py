@@ -9,17 +9,17 @@ from pathlib import Path
 
 import numpy as np
 
-from annotruth.annotations import Annotations
+from annotruth.data.annotations import Annotations
+from annotruth.data.lazy import Lazy
 from annotruth.errors import InputError
+from annotruth.io.case_masks import Drawn, case_mask
 from annotruth.io.dataset import FILE_NAME, Dataset
-from annotruth.io.drawn import Drawn, case_mask
 from annotruth.io.files import read_image
 from annotruth.io.formats import case_of, suffix_of
 from annotruth.io.layout import IMAGES, RATERS, Layout, by_number, list_files, scan
 from annotruth.io.pixels import Pixels, refuse_unnamed_value, settle_classes
 from annotruth.io.problems import Problem, Report, place, refuse, reporting
 from annotruth.io.survey import (
-    Across,
     Progress,
     Survey,
     mask_values,
@@ -28,7 +28,7 @@ from annotruth.io.survey import (
     survey,
     survey_files,
 )
-from annotruth.lazy import Lazy
+from annotruth.parallel import MapFunction
 from annotruth.validation import MISSING_PIXEL
 
 
@@ -39,7 +39,7 @@ def load_cases(folder: Path) -> Annotations:
 
 
 def load_sound_cases(
-    folder: Path, truth: Path | None = None, progress: Progress | None = None, across: Across = map
+    folder: Path, truth: Path | None = None, progress: Progress | None = None, across: MapFunction = map
 ) -> tuple[Annotations, list[Problem]]:
     """Load the cases in which nothing is wrong, setting aside the others.
 
@@ -131,7 +131,7 @@ def _classes(
     names: Sequence[str] = (),
     report: Report = refuse,
     progress: Progress | None = None,
-    across: Across = map,
+    across: MapFunction = map,
 ) -> Pixels:
     """Settle the classes, reading masks only as far as that needs it."""
     dataset = found.dataset or Dataset()

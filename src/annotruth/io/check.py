@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from annotruth.drawings import NEGATIVE_FOLDER
+from annotruth.data.drawings import NEGATIVE_FOLDER
 from annotruth.errors import InputError, shorten
-from annotruth.io.drawn import Drawn
+from annotruth.io.case_masks import Drawn
 from annotruth.io.features import read_features
 from annotruth.io.files import read_image
 from annotruth.io.layout import RATERS

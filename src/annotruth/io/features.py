@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from annotruth.annotations import Annotations
-from annotruth.answers import SYNONYMS, class_name, sort_answers
+from annotruth.data.annotations import Annotations
+from annotruth.data.answers import SYNONYMS, class_name, sort_answers
 from annotruth.errors import InputError, shorten
 from annotruth.io.tables import csv_head
 from annotruth.validation import unique_names

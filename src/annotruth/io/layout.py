@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from annotruth.drawings import NEGATIVE_FOLDER
+from annotruth.data.drawings import NEGATIVE_FOLDER
 from annotruth.errors import InputError
 from annotruth.io.formats import EXACT_SUFFIXES, case_of, suffix_of
 from annotruth.io.problems import Problem, Report, reporting

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,12 +17,11 @@ from annotruth.io.grid import same_place
 from annotruth.io.layout import RATERS, TRUTH, Layout, scan
 from annotruth.io.pixels import Pixels, refuse_unnamed_value, settle_classes
 from annotruth.io.problems import Problem, Report, place, reporting
+from annotruth.parallel import MapFunction
 from annotruth.validation import MISSING_PIXEL
 
 Progress = Callable[[int, int], None]
 """Told how many files are done, of how many."""
-Across = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
-"""Calls a function on each of many things, giving the answers in order: ``map``, or workers."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +101,7 @@ def survey_files(folder: Path, layout: Layout, dataset: Dataset | None, report: 
 
 
 def read_classes(
-    found: Survey, report: Report, progress: Progress | None = None, across: Across = map
+    found: Survey, report: Report, progress: Progress | None = None, across: MapFunction = map
 ) -> tuple[Pixels, dict[Path, list[int]]]:
     """Read every mask once; give the classes, and the distinct pixel values of each mask that keeps to them."""
     masks = found.layout.masks

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from annotruth.annotations import Annotations
-from annotruth.answers import SYNONYMS, class_name, merge_answers, name_classes
+from annotruth.data.annotations import Annotations
+from annotruth.data.answers import SYNONYMS, class_name, merge_answers, name_classes
 from annotruth.errors import InputError, shorten
 from annotruth.validation import MISSING_LABEL
 

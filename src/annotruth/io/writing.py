@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from annotruth.annotations import Annotations
-from annotruth.drawings import NEGATIVE_FOLDER
+from annotruth.data.annotations import Annotations
+from annotruth.data.drawings import NEGATIVE_FOLDER
 from annotruth.errors import InputError
 from annotruth.io import files
 from annotruth.io.atomic import atomic, fresh_folder

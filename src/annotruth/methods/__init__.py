@@ -1,72 +1,11 @@
 """Every method by its name, each a short file naming its parts. Importing this folder makes them known."""
 
-from annotruth.methods import (
-    baselines,
-    box_sup,
-    coarse_cm,
-    coarse_sup,
-    counted_cm,
-    crowd_layer,
-    cut_masks,
-    cycle_mix,
-    diag,
-    doctor_net,
-    em,
-    fused,
-    fused_labels,
-    global_cm,
-    label_cleaning,
-    label_sampling,
-    local_global,
-    lowrank_cm,
-    max_mig,
-    mrnet,
-    mrprism,
-    multi_hypothesis,
-    oracle_cm,
-    partial_ce,
-    pixel_cm,
-    prob_unet,
-    scribble_sup,
-    separate,
-)
-from annotruth.methods.base import METHODS, Batch, Method, Parts, Shape, Task, make_method, methods_for
+from importlib import import_module
+from pkgutil import walk_packages
 
-__all__ = [
-    "METHODS",
-    "Batch",
-    "Method",
-    "Parts",
-    "Shape",
-    "Task",
-    "baselines",
-    "box_sup",
-    "coarse_cm",
-    "coarse_sup",
-    "counted_cm",
-    "crowd_layer",
-    "cut_masks",
-    "cycle_mix",
-    "diag",
-    "doctor_net",
-    "em",
-    "fused",
-    "fused_labels",
-    "global_cm",
-    "label_cleaning",
-    "label_sampling",
-    "local_global",
-    "lowrank_cm",
-    "make_method",
-    "max_mig",
-    "methods_for",
-    "mrnet",
-    "mrprism",
-    "multi_hypothesis",
-    "oracle_cm",
-    "partial_ce",
-    "pixel_cm",
-    "prob_unet",
-    "scribble_sup",
-    "separate",
-]
+from annotruth.methods.base import METHODS, Batch, DataSpec, Method, MethodModel, Task, make_method, methods_for
+
+__all__ = ["METHODS", "Batch", "DataSpec", "Method", "MethodModel", "Task", "make_method", "methods_for"]
+
+for module in sorted(found.name for found in walk_packages(__path__, f"{__name__}.") if not found.ispkg):
+    import_module(module)

@@ -15,8 +15,8 @@ import torch.nn.functional as F
 from sklearn.exceptions import ConvergenceWarning
 from torch import Tensor, nn
 
-from annotruth.annotations import Annotations
-from annotruth.answers import Answers, sort_answers
+from annotruth.data.annotations import Annotations
+from annotruth.data.answers import Answers, sort_answers
 from annotruth.errors import AnnotruthWarning, InputError
 from annotruth.fusion.base import FusionEstimator
 from annotruth.nn import Confusion, IdentityAnnotators, classifier_network, noisy_label_loss, unet
@@ -27,7 +27,7 @@ Task = Literal["masks", "labels"]
 
 
 @dataclass(frozen=True)
-class Shape:
+class DataSpec:
     """What a network must fit: the data's channels (or features), raters, classes, spatial axes, and the task.
 
     ``rater_columns`` counts the numbers that tell what is known of a rater, where the method takes that.
@@ -64,7 +64,7 @@ class Batch(NamedTuple):
     truth: Tensor | None = None
 
 
-class Parts(nn.Module):
+class MethodModel(nn.Module):
     """A truth model and an annotator model, side by side: what a method trains and a file stores."""
 
     def __init__(self, truth: nn.Module, annotators: nn.Module) -> None:
@@ -108,15 +108,15 @@ class Method:
     def check(self, annotations: Annotations) -> None:
         """Refuse annotations that the method cannot learn from, before anything is begun."""
 
-    def supervision(self, annotations: Annotations, index: int) -> Tensor:
+    def mask_targets(self, annotations: Annotations, index: int) -> Tensor:
         """What one item's labels say: (raters, *spatial) uint8. Every rater's mask, unless a method fuses them."""
         return as_tensor(annotations.item_masks(index))
 
-    def answers(self, annotations: Annotations) -> Answers:
+    def label_targets(self, annotations: Annotations) -> Answers:
         """What a label table says: every rater's answers, unless a method fuses them."""
         return annotations.answers
 
-    def supervising_raters(self, shape: Shape) -> int:
+    def n_targets(self, shape: DataSpec) -> int:
         """How many raters :meth:`supervision` and :meth:`answers` give."""
         return shape.raters
 
@@ -127,51 +127,51 @@ class Method:
         """
         return None
 
-    def truth_model(self, shape: Shape) -> nn.Module:
+    def truth_model(self, shape: DataSpec) -> nn.Module:
         """The network from images to class scores, where the user gives none."""
         if shape.task == "labels":
             return classifier_network(None, shape.channels, shape.classes, shape.dims)
         return unet(shape.channels, shape.classes, dims=shape.dims)
 
-    def annotator_model(self, shape: Shape) -> nn.Module:
+    def annotator_model(self, shape: DataSpec) -> nn.Module:
         """The model of how raters err."""
-        return IdentityAnnotators(self.supervising_raters(shape), shape.classes)
+        return IdentityAnnotators(self.n_targets(shape), shape.classes)
 
-    def build(self, shape: Shape, network: nn.Module | None = None) -> Parts:
+    def build(self, shape: DataSpec, network: nn.Module | None = None) -> MethodModel:
         """Put the parts together, around the user's own network if there is one."""
-        return Parts(network if network is not None else self.truth_model(shape), self.annotator_model(shape))
+        return MethodModel(network if network is not None else self.truth_model(shape), self.annotator_model(shape))
 
-    def prepare(self, parts: Parts, annotations: Annotations) -> None:
+    def prepare(self, parts: MethodModel, annotations: Annotations) -> None:
         """Give the parts what they are to know of the training items, before training."""
 
-    def begin_epoch(self, parts: Parts, batches: Iterable[Batch], progress: float) -> None:
+    def begin_epoch(self, parts: MethodModel, batches: Iterable[Batch], progress: float) -> None:
         """Look at all training items before an epoch, for methods that alternate two kinds of steps.
 
         The parts are in evaluation mode, and no gradients are taken.
         """
 
-    def loss(self, parts: Parts, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
+    def loss(self, parts: MethodModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
         """The loss to minimise, and the negative log-likelihood of the labels.
 
         ``progress`` runs from 0 to 1 over the training.
         """
         return noisy_label_loss(parts.log_truth(batch.images), parts.rater_confusion(batch), batch.labels)
 
-    def finish(self, parts: Parts, batches: Iterable[Batch]) -> None:
+    def finish(self, parts: MethodModel, batches: Iterable[Batch]) -> None:
         """Look at all training items once more when the network is trained, as :meth:`begin_epoch` does."""
 
-    def after_epoch(self, parts: Parts, likelihood: float, progress: float) -> None:
+    def after_epoch(self, parts: MethodModel, likelihood: float, progress: float) -> None:
         """Look at the negative log-likelihood of held-out labels (of the training ones, where none are held out)."""
 
-    def annotator_pace(self, parts: Parts, progress: float) -> float:
+    def annotator_pace(self, parts: MethodModel, progress: float) -> float:
         """By how much ``annotator_rate`` is multiplied at this point of the training."""
         return 1.0
 
-    def settled(self, parts: Parts, progress: float) -> bool:
+    def settled(self, parts: MethodModel, progress: float) -> bool:
         """Whether the loss has taken its final form; before that, training is not stopped early."""
         return True
 
-    def confusion(self, parts: Parts, images: Tensor) -> Confusion:
+    def confusion(self, parts: MethodModel, images: Tensor) -> Confusion:
         """Every rater's confusion matrices for these images."""
         return parts.annotators(images)
 
@@ -194,13 +194,13 @@ class Method:
                 raise InputError(f"The method {self.name} knows nothing of {name}=; leave it out, or train mrprism.")
         return {}
 
-    def rater_confidences(self, parts: Parts, images: Tensor, raters: int, **how: Any) -> Tensor:
+    def rater_confidences(self, parts: MethodModel, images: Tensor, raters: int, **how: Any) -> Tensor:
         """How probable each rater is to be right, Σ_k p_k·A[k, k], at every pixel: (batch, raters, *spatial)."""
         log_truth = parts.log_truth(images, **how)
         nothing = torch.full((len(images), raters, *images.shape[2:]), MISSING_PIXEL, dtype=torch.uint8)
         return self.confusion(parts, images).likelihood(log_truth, nothing.to(images.device), log_truth.exp())[1]
 
-    def fused(self, parts: Parts, images: Tensor, labels: Tensor, **how: Any) -> Tensor:
+    def fused(self, parts: MethodModel, images: Tensor, labels: Tensor, **how: Any) -> Tensor:
         """Probabilities (batch, classes, *spatial) of the truth, given images and labels (batch, raters, *spatial)."""
         log_truth, confusion = parts.log_truth(images, **how), self.confusion(parts, images)
         scores = []
@@ -210,7 +210,9 @@ class Method:
             scores.append(confusion.likelihood(sure, labels)[0].sum(dim=1))
         return (log_truth + torch.stack(scores, dim=1)).softmax(dim=1)
 
-    def drawings(self, parts: Parts, images: Tensor, n: int, generator: torch.Generator, shape: Shape) -> Tensor:
+    def drawings(
+        self, parts: MethodModel, images: Tensor, n: int, generator: torch.Generator, shape: DataSpec
+    ) -> Tensor:
         """What n people might draw: probabilities (n, batch, classes, *spatial), whose likeliest labels are a drawing.
 
         Each is one of the raters whose errors the method knows, in rounds of all of them in random order, and is drawn

@@ -5,8 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from annotruth.nn.labels import is_given
-from annotruth.nn.together import sum_over_processes
+from annotruth.nn import is_labelled, sum_over_processes
 
 MEMORY = 0.95
 """How much of what was counted remains when another batch is counted."""
@@ -83,7 +82,7 @@ class Consensus(nn.Module):
     @torch.no_grad()
     def taken(self, log_truth: Tensor, labels: Tensor, raters: Tensor | None = None) -> Tensor:
         """1 for the class that is taken for true at every pixel, 0 for the others: (batch, classes, *spatial)."""
-        enough = is_given(labels, log_truth.shape[1]).sum(dim=1, keepdim=True) >= ENOUGH
+        enough = is_labelled(labels, log_truth.shape[1]).sum(dim=1, keepdim=True) >= ENOUGH
         together = log_truth + self._said(labels, raters)
         return _likeliest(torch.where(enough, together, self._favoured(log_truth)))
 
@@ -117,7 +116,7 @@ class Consensus(nn.Module):
         met = torch.stack([torch.einsum("bis,brs->ri", taken, each) for each in said], dim=2)
         self.counts[who] = MEMORY * self.counts[who] + sum_over_processes(met)
         right = torch.stack([torch.einsum("bs,brs->r", expected[:, k], said[k]) for k in range(classes)], dim=1)
-        given = torch.einsum("bks,brs->rk", expected, is_given(labels, classes).to(taken.dtype))
+        given = torch.einsum("bks,brs->rk", expected, is_labelled(labels, classes).to(taken.dtype))
         self.agreed[:, who] = MEMORY * self.agreed[:, who] + sum_over_processes(torch.stack([right, given]))
 
     def matrices(self) -> Tensor:
@@ -144,13 +143,13 @@ class Consensus(nn.Module):
 
         A logarithm, up to a constant.
         """
-        given = is_given(labels, self.counts.shape[1]).sum(dim=1, keepdim=True).clamp_min(1)
+        given = is_labelled(labels, self.counts.shape[1]).sum(dim=1, keepdim=True).clamp_min(1)
         prior = (self.expected / self.expected.sum()).log().view(1, -1, *[1] * (labels.ndim - 2))
         return self._said(labels, raters) * (min(len(self.counts), VOICES) / given).clamp_min(1) + prior
 
     def loss(self, log_truth: Tensor, labels: Tensor, raters: Tensor | None = None) -> Tensor:
         """The loss, averaged over the pixels that anybody labelled."""
-        people = is_given(labels, log_truth.shape[1]).sum(dim=1)
+        people = is_labelled(labels, log_truth.shape[1]).sum(dim=1)
         together = (log_truth + self._said(labels, raters)).logsumexp(dim=1)
         bound = (log_truth.exp() * (self.evidence(labels, raters) - log_truth)).sum(dim=1)
         gain = torch.where(people >= ENOUGH, together, bound)

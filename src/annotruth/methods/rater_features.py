@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from annotruth.annotations import Annotations
+from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError, shorten
 from annotruth.nn import FeatureTable
 from annotruth.validation import unique_names

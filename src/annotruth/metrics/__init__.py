@@ -1,6 +1,6 @@
 """Scores: overlap of masks, recovery of annotators' confusion, agreement between raters. Pure functions."""
 
-from annotruth.confusion import confusion_counts
+from annotruth.data.confusion import confusion_counts
 from annotruth.metrics.agreement import cohen_kappa, disagreement, fleiss_kappa, krippendorff_alpha
 from annotruth.metrics.confusion import (
     accuracy,

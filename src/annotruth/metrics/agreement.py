@@ -6,8 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from annotruth.annotations import Annotations
-from annotruth.confusion import confusion_counts, known
+from annotruth.data.annotations import Annotations
+from annotruth.data.confusion import confusion_counts, is_labelled
 from annotruth.errors import InputError
 from annotruth.metrics.votes import Masks, count_classes, each_item, vote_counts
 from annotruth.validation import MISSING_PIXEL, one_of
@@ -129,7 +129,7 @@ def disagreement(labels: Masks, n_classes: int | None = None) -> np.ndarray:
     n_classes = count_classes(labels, n_classes)
     scores: list[float] = []
     for item in each_item(labels):
-        known(item, n_classes, f"Item {len(scores)}")
+        is_labelled(item, n_classes, f"Item {len(scores)}")
         entropy = _entropy(np.stack([(item == label).sum(axis=0) for label in range(n_classes)]))
         voted = ~np.isnan(entropy)
         scores.append(float(entropy[voted].mean()) if voted.any() else float("nan"))

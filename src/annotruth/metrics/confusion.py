@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from annotruth.confusion import confusion_counts, known, normalise_rows
+from annotruth.data.confusion import confusion_counts, is_labelled, normalise_rows
 from annotruth.errors import InputError
 from annotruth.validation import MISSING_PIXEL
 
@@ -172,7 +172,7 @@ def expected_confusion(posterior: np.ndarray, observed: np.ndarray) -> np.ndarra
             f"A posterior (items, classes, *spatial) of shape {posterior.shape} does not go with labels "
             f"(items, raters, *spatial) of shape {observed.shape}."
         )
-    known(observed, n_classes, "Observed labels")
+    is_labelled(observed, n_classes, "Observed labels")
     weight = posterior.reshape(items, n_classes, -1).astype(float, copy=False)
     labels = observed.reshape(items, observed.shape[1], -1)
     total = np.stack([np.matmul(labels == label, weight.swapaxes(1, 2)) for label in range(n_classes)], axis=-1)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from annotruth.confusion import confusion_counts
+from annotruth.data.confusion import confusion_counts
 from annotruth.errors import InputError
 
 

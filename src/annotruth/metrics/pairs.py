@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from annotruth.confusion import known
+from annotruth.data.confusion import is_labelled
 from annotruth.errors import InputError
 from annotruth.metrics.overlap import mean_of_known
 from annotruth.metrics.votes import Masks, count_classes, each_item
@@ -107,8 +107,8 @@ def _overlap(a: np.ndarray, b: np.ndarray, n_classes: int, kind: str) -> np.ndar
     sizes, common = np.zeros_like(shared), np.zeros((len(a), len(b)))
     for start in range(0, a.shape[1], BLOCK):
         part_a, part_b = a[:, start : start + BLOCK], b[:, start : start + BLOCK]
-        known_a = known(part_a, n_classes, "Masks").astype(np.float32)
-        known_b = known(part_b, n_classes, "Masks").astype(np.float32)
+        known_a = is_labelled(part_a, n_classes, "Masks").astype(np.float32)
+        known_b = is_labelled(part_b, n_classes, "Masks").astype(np.float32)
         common += known_a @ known_b.T
         for label in range(1, n_classes):
             in_a, in_b = (part_a == label).astype(np.float32), (part_b == label).astype(np.float32)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from annotruth.annotations import Annotations
-from annotruth.answers import answers_from_matrix
+from annotruth.data.annotations import Annotations
+from annotruth.data.answers import answers_from_matrix
 from annotruth.errors import InputError
 from annotruth.validation import MISSING_PIXEL
 

@@ -10,18 +10,22 @@ from annotruth.nn.annotators import (
     PixelHeads,
     identity_scores,
 )
+from annotruth.nn.annotators.marking import Marking
+from annotruth.nn.annotators.rater_features import FeatureAnnotators, FeaturePixelAnnotators, FeatureTable
+from annotruth.nn.annotators.rater_table import rater_rows
 from annotruth.nn.backbones import AnySize, unet
+from annotruth.nn.blocks import one_pixel_axis
 from annotruth.nn.classifiers import classifier_network, linear, mlp, small_cnn, small_resnet
-from annotruth.nn.complement import Complement, NegativeConfusion
 from annotruth.nn.confusion import Confusion, GlobalConfusion, IdentityConfusion, PixelConfusion
-from annotruth.nn.features import FeatureAnnotators, FeaturePixelAnnotators, FeatureTable
-from annotruth.nn.labels import class_index, is_given
-from annotruth.nn.likelihood import observed_log_likelihood
-from annotruth.nn.low_rank import GlobalLowRankConfusion, LowRankConfusion
-from annotruth.nn.marking import Marking
-from annotruth.nn.objective import noisy_label_loss
+from annotruth.nn.confusion.complement import Complement, NegativeConfusion
+from annotruth.nn.confusion.likelihood import observed_log_likelihood
+from annotruth.nn.confusion.low_rank import GlobalLowRankConfusion, LowRankConfusion
+from annotruth.nn.confusion.rows import row_probabilities
+from annotruth.nn.distributed import sum_over_processes, training_together
+from annotruth.nn.labels import class_index, is_labelled
+from annotruth.nn.losses.noisy_labels import noisy_label_loss
+from annotruth.nn.losses.smoothness import smoothness_loss
 from annotruth.nn.prob_unet import ProbabilisticUNet
-from annotruth.nn.smoothness import smoothness_loss
 
 __all__ = [
     "AnySize",
@@ -48,13 +52,18 @@ __all__ = [
     "class_index",
     "classifier_network",
     "identity_scores",
-    "is_given",
+    "is_labelled",
     "linear",
     "mlp",
     "noisy_label_loss",
     "observed_log_likelihood",
+    "one_pixel_axis",
+    "rater_rows",
+    "row_probabilities",
     "small_cnn",
     "small_resnet",
     "smoothness_loss",
+    "sum_over_processes",
+    "training_together",
     "unet",
 ]

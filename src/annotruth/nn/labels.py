@@ -6,12 +6,12 @@ import torch
 from torch import Tensor
 
 
-def is_given(labels: Tensor, classes: int) -> Tensor:
+def is_labelled(labels: Tensor, classes: int) -> Tensor:
     """Which labels name one of the classes: bool, the same shape. Missing ones are 255 in masks, -1 in label tables.
 
     Examples
     --------
-    >>> is_given(torch.tensor([0, 1, 255, -1]), classes=2)
+    >>> is_labelled(torch.tensor([0, 1, 255, -1]), classes=2)
     tensor([ True,  True, False, False])
     """
     given = labels < classes

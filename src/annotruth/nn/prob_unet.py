@@ -16,7 +16,7 @@ from torch.distributions import Normal, kl_divergence
 from annotruth.nn.backbones import unet
 from annotruth.nn.blocks import one_pixel_axis
 from annotruth.nn.confusion import IdentityConfusion
-from annotruth.nn.objective import noisy_label_loss
+from annotruth.nn.losses.noisy_labels import noisy_label_loss
 from annotruth.validation import MISSING_PIXEL
 
 FEATURES = 16

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import ndimage
 
-from annotruth.confusion import confusion_counts, normalise_rows
+from annotruth.data.confusion import confusion_counts, normalise_rows
 from annotruth.errors import InputError
 from annotruth.simulate.mask_raters import CUT_WIDTH, CUTS, WRONG_RADIUS
 from annotruth.simulate.morphology import cut, grow, smooth_field

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from annotruth.confusion import known
+from annotruth.data.confusion import is_labelled
 from annotruth.errors import InputError
 from annotruth.simulate.simulation import Simulation, kept_labels
 from annotruth.validation import MISSING_LABEL, unique_names
@@ -51,7 +51,7 @@ def simulate_labels(
     truth = np.asarray(truth)
     if truth.ndim != 1 or len(truth) == 0:
         raise InputError(f"The truth must be one class number per item, found an array of shape {truth.shape}.")
-    given = known(truth, matrices.shape[-1], "Truth")
+    given = is_labelled(truth, matrices.shape[-1], "Truth")
     answers = np.full((len(truth), len(matrices)), MISSING_LABEL, dtype=np.int16)
     for position, matrix in enumerate(matrices):
         # A stream of random numbers per rater, one number per item in order, so that nothing depends on what follows.

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from annotruth.confusion import confusion_counts, normalise_rows
+from annotruth.data.confusion import confusion_counts, normalise_rows
 from annotruth.errors import InputError
 from annotruth.simulate.mask_raters import MASK_RATERS, MaskRater, make_raters
 from annotruth.simulate.simulation import Simulation, kept_labels

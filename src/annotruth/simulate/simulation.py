@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from annotruth.annotations import Annotations
+from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
 
 

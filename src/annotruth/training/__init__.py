@@ -6,9 +6,9 @@ from pathlib import Path
 
 from torch import nn
 
-from annotruth.training.annotators import Annotator
 from annotruth.training.classifier import Classifier
 from annotruth.training.expected import ExpectedAnnotator
+from annotruth.training.raters import Annotator
 from annotruth.training.segmenter import Segmenter
 from annotruth.training.storage import read_facts
 

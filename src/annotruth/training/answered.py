@@ -8,14 +8,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from annotruth.annotations import Annotations
+from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.fusion.votes import first_answers
 from annotruth.methods import Batch
-from annotruth.training.data import MEMORY, Items, Standard
+from annotruth.training.datasets import MEMORY, Items, Standard
 
 
-class AnsweredItems(Items):
+class LabelTableDataset(Items):
     """Batches of images (batch, channels, *spatial) or features (batch, features), and of answers.
 
     A batch lists only the raters who answered something in it, so that it never grows with all raters.

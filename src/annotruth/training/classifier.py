@@ -13,17 +13,17 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import nn
 
-from annotruth.annotations import Annotations
+from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
-from annotruth.methods import Method, Shape, make_method
+from annotruth.methods import DataSpec, Method, make_method
 from annotruth.nn import classifier_network
-from annotruth.training.annotators import RaterFacts
-from annotruth.training.answered import AnsweredItems
-from annotruth.training.data import Standard
-from annotruth.training.doubts import warn_answers
+from annotruth.training.answered import LabelTableDataset
+from annotruth.training.datasets import Standard
+from annotruth.training.diagnostics import warn_answers
 from annotruth.training.estimator import Estimator
-from annotruth.training.given import to_annotations
+from annotruth.training.inputs import to_annotations
 from annotruth.training.label_raters import BLOCK, MOST_KEPT, Evidence
+from annotruth.training.raters import RaterFacts
 from annotruth.validation import MISSING_LABEL, finite_image
 
 BATCH_ITEMS = 50
@@ -138,9 +138,9 @@ class Classifier(ClassifierMixin, Estimator):
         train, held_out = self._split(self._taught(method, annotations))
         self._standard = Standard.of(train)
         size = train.item_image(0).shape
-        self._shape = Shape(size[0], len(annotations.raters), len(annotations.classes), len(size) - 1, self.task)
-        items = AnsweredItems(train, self._standard)
-        validation = None if held_out is None else AnsweredItems(held_out, self._standard)
+        self._shape = DataSpec(size[0], len(annotations.raters), len(annotations.classes), len(size) - 1, self.task)
+        items = LabelTableDataset(train, self._standard)
+        validation = None if held_out is None else LabelTableDataset(held_out, self._standard)
         self._build(method)
         method.prepare(self._parts, annotations)
         self._check_network(size, (self._shape.classes,))
@@ -179,7 +179,7 @@ class Classifier(ClassifierMixin, Estimator):
 
     def _taught(self, method: Method, annotations: Annotations) -> Annotations:
         """The label table that the method learns from, without the items nobody says anything of."""
-        answers = method.answers(annotations)
+        answers = method.label_targets(annotations)
         taught = Annotations(
             kind="labels", items=annotations.items, classes=annotations.classes, answers=answers,
             raters=annotations.raters if answers is annotations.answers else ["fused"],

@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from annotruth.methods import Method, Parts
+from annotruth.methods import Method, MethodModel
 from annotruth.nn import Confusion
-from annotruth.training.data import Cases, loader
+from annotruth.training.datasets import MaskDataset, loader
 from annotruth.validation import MISSING_PIXEL
 
 RESAMPLES = 200
@@ -45,7 +45,7 @@ class Counts:
 
 @torch.no_grad()
 def count_items(
-    method: Method, parts: Parts, cases: Cases, batch_size: int, patch: Sequence[int] | None = None
+    method: Method, parts: MethodModel, cases: MaskDataset, batch_size: int, patch: Sequence[int] | None = None
 ) -> Counts:
     """Count every rater's labels, and the method's own matrices if it has any, against the estimated truth.
 
@@ -75,7 +75,7 @@ def count_items(
 
 @torch.no_grad()
 def mean_matrices(
-    confusion: Callable[[Tensor], Confusion], parts: Parts, image: Tensor, patch: Sequence[int] | None
+    confusion: Callable[[Tensor], Confusion], parts: MethodModel, image: Tensor, patch: Sequence[int] | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sum an annotator model's matrices over one image (channels, *spatial), with the estimated truth as weight.
 
@@ -91,7 +91,7 @@ def mean_matrices(
 
 
 def _estimates(
-    parts: Parts, images: Tensor, sizes: Sequence[tuple[int, ...]], patch: Sequence[int] | None
+    parts: MethodModel, images: Tensor, sizes: Sequence[tuple[int, ...]], patch: Sequence[int] | None
 ) -> Iterator[tuple[tuple[slice, ...], Tensor]]:
     """The estimated truth (batch, classes, *spatial) window by window, every pixel once.
 

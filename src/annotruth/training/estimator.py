@@ -16,16 +16,16 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from annotruth.annotations import Annotations
+from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError, shorten
 from annotruth.fusion.ranking import ranking
-from annotruth.methods import Method, Parts, Shape, Task, make_method
-from annotruth.training.annotators import Annotators, RaterFacts
-from annotruth.training.data import Items, Standard, loader
-from annotruth.training.fitting import Schedule, check_accelerator, run_training
+from annotruth.methods import DataSpec, Method, MethodModel, Task, make_method
+from annotruth.training.datasets import Items, Standard, loader
 from annotruth.training.module import Training
 from annotruth.training.processes import Processes
+from annotruth.training.raters import Annotators, RaterFacts
 from annotruth.training.storage import plain, read_model, write_model
+from annotruth.training.trainer import Schedule, check_accelerator, run_training
 
 _RATERS = "raters."
 """Begins the names of what a file holds of the raters, beside the parts' weights."""
@@ -64,8 +64,8 @@ class Estimator(BaseEstimator):
 
     classes_: Any  # names, or a classifier's labels as they were given
     raters_: tuple[str, ...]
-    _parts: Parts
-    _shape: Shape
+    _parts: MethodModel
+    _shape: DataSpec
     _standard: Standard
     _schedule: Schedule
 
@@ -253,7 +253,7 @@ class Estimator(BaseEstimator):
             raise InputError(f"{path} was trained around your own network; pass it again with network=.")
         model = cls(**{"network": network, **facts["params"]})
         model.classes_, model.raters_ = tuple(facts["classes"]), tuple(facts["raters"])
-        model._shape = Shape(**facts["shape"])
+        model._shape = DataSpec(**facts["shape"])
         model._standard = Standard(**facts["standard"])
         model._schedule = Schedule(facts["max_epochs"], facts["batch_size"], model.patience, model.seed)
         model.history_ = pd.DataFrame(facts["history"])
@@ -279,7 +279,7 @@ class Estimator(BaseEstimator):
         """Take in what :meth:`_facts` gave."""
 
 
-def _filled(parts: Parts, state: dict[str, torch.Tensor], path: str | Path) -> Parts:
+def _filled(parts: MethodModel, state: dict[str, torch.Tensor], path: str | Path) -> MethodModel:
     own = parts.state_dict()
     differ = [name for name in own.keys() & state.keys() if own[name].shape != state[name].shape]
     strange = {

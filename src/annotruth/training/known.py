@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from annotruth.annotations import Annotations
+from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.fusion.gold import Gold, GoldMasks
 from annotruth.validation import MISSING_PIXEL

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from annotruth.annotations import Annotations
-from annotruth.answers import Answers
+from annotruth.data.annotations import Annotations
+from annotruth.data.answers import Answers
 from annotruth.fusion.em import LEAST_COUNT, log_of, truth_posterior
 from annotruth.fusion.intervals import diagonal_interval, share_interval
 from annotruth.fusion.votes import first_answers
-from annotruth.training.annotators import hold
+from annotruth.training.raters import hold
 
 MOST_KEPT = 2**27
 """Numbers in all raters' matrices up to which they are kept at once: one gigabyte."""

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from annotruth.errors import AnnotruthError
-from annotruth.methods import Batch, Method, Parts
-from annotruth.training.data import Items, loader
+from annotruth.methods import Batch, Method, MethodModel
+from annotruth.training.datasets import Items, loader
 from annotruth.training.optimiser import RowAdamW, touched_rows
 from annotruth.validation import MISSING_LABEL, MISSING_PIXEL
 
@@ -28,7 +28,7 @@ class Training(L.LightningModule):
     def __init__(
         self,
         method: Method,
-        parts: Parts,
+        parts: MethodModel,
         items: Sequence[str],
         learning_rate: float,
         seed: int,

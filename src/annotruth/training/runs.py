@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import annotruth
-from annotruth.annotations import Annotations
+from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.io import atomic, fresh_folder, load
 from annotruth.io.atomic import refuse_used_folder

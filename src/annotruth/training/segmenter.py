@@ -13,19 +13,19 @@ from monai.inferers import sliding_window_inference
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from annotruth.annotations import Annotations
+from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.fusion.gold import Gold
-from annotruth.methods import METHODS, Method, Shape, Task, make_method, methods_for
+from annotruth.methods import METHODS, DataSpec, Method, Task, make_method, methods_for
 from annotruth.methods.rater_features import RaterCode
-from annotruth.training.annotators import RaterFacts
 from annotruth.training.counting import count_items, mean_matrices, resampled_intervals
-from annotruth.training.data import Cases, Standard, training_patch
-from annotruth.training.doubts import warn_doubts, warn_small
+from annotruth.training.datasets import MaskDataset, Standard, training_patch
+from annotruth.training.diagnostics import warn_doubts, warn_small
 from annotruth.training.estimator import Estimator
 from annotruth.training.expected import ExpectedAnnotator
 from annotruth.training.known import with_known
-from annotruth.training.weighing import Weighing
+from annotruth.training.raters import RaterFacts
+from annotruth.training.weighing import RaterFusionMixin
 from annotruth.validation import finite_image
 
 BATCH_PIXELS = 2**20
@@ -34,7 +34,7 @@ BATCH_ITEMS, FEWEST_STEPS = 16, 16
 """It holds at most so many items, and so few that an epoch has this many steps: small data sets need steps, too."""
 
 
-class Segmenter(Weighing, Estimator):
+class Segmenter(RaterFusionMixin, Estimator):
     """Learns the true segmentation, and every rater's way of erring, from the raters' masks.
 
     Parameters
@@ -145,12 +145,12 @@ class Segmenter(Weighing, Estimator):
         train, held_out = self._split(annotations)
         self._standard = Standard.of(train)
         self._rater_code = RaterCode.of(annotations, getattr(method, "rater_features", ()))
-        self._shape = Shape(
+        self._shape = DataSpec(
             len(self._standard.mean), len(self.raters_), len(self.classes_), len(train.shape(0)),
             rater_columns=self._rater_code.columns,
         )  # fmt: skip
         cases, validation = (
-            None if part is None else Cases(
+            None if part is None else MaskDataset(
                 part, method, self._standard, self._patch, self.augment and part is train, self.seed, truth is not None
             )
             for part in (train, held_out)
@@ -167,7 +167,7 @@ class Segmenter(Weighing, Estimator):
             method, cases, validation, int(self.batch_size or _batch_size(train, self._patch)), run_folder, resume
         )
         every_rater = Method()  # a method may fuse the masks it learns from; here all of them count
-        self._learn_annotators(method, Cases(train, every_rater, self._standard))
+        self._learn_annotators(method, MaskDataset(train, every_rater, self._standard))
         return self
 
     def _checked(self, annotations: Annotations, with_truth: bool = False) -> Method:
@@ -184,7 +184,7 @@ class Segmenter(Weighing, Estimator):
         training_patch(annotations, self.patch_size)
         return method
 
-    def _learn_annotators(self, method: Method, cases: Cases) -> None:
+    def _learn_annotators(self, method: Method, cases: MaskDataset) -> None:
         counts = count_items(method, self._parts, cases, self._schedule.batch_size, self._patch)
         labelled = (counts.met.sum(axis=(2, 3)) > 0).sum(axis=0)
         bounds = resampled_intervals(counts.met, self.seed)

@@ -10,23 +10,23 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from annotruth.annotations import Annotations
+from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError, shorten
-from annotruth.methods import Method, Parts, Shape, make_method
+from annotruth.methods import DataSpec, Method, MethodModel, make_method
 from annotruth.validation import MISSING_PIXEL
 
 Confidences = Mapping[str, float] | Sequence[float] | None
 
 
-class Weighing:
+class RaterFusionMixin:
     """Mixed into ``Segmenter``."""
 
     method: str
     options: dict[str, Any]
     classes_: Any
     raters_: tuple[str, ...]
-    _parts: Parts
-    _shape: Shape
+    _parts: MethodModel
+    _shape: DataSpec
     _standardised: Callable[[np.ndarray, str], Tensor]
     _by_windows: Callable[[Tensor, Callable[[Tensor], Tensor]], Tensor]
 

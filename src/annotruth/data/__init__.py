@@ -1,0 +1,1 @@
+"""Who said what about which item: the types that flow through everything."""

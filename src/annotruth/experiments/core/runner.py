@@ -1,0 +1,264 @@
+"""The one runner of all experiments: methods × settings × seeds, resumable, on as many processes as one likes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from annotruth import __version__
+from annotruth.errors import AnnotruthError, AnnotruthWarning, InputError
+from annotruth.experiments.core.experiment import Experiment, Metric, Row, Scale, Table, Task, Trained
+from annotruth.experiments.core.memory import peak_memory
+from annotruth.experiments.core.writing import environment, write_results
+from annotruth.io import atomic
+from annotruth.methods import make_method
+from annotruth.parallel.threads import threads
+from annotruth.parallel.workers import end_with_parent
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One training: a row in a setting with a seed. It holds what another process needs to run it."""
+
+    setting: str
+    row: Row
+    seed: int
+    task: Callable[..., Task]
+    arguments: tuple[tuple[str, Any], ...]
+    learner: Callable[..., Any]
+    training: Mapping[str, Any]
+    metrics: tuple[Metric, ...]
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """All that determines the result; a result kept on disk counts if this is still the same."""
+        options = vars(make_method(self.row.method, dict(self.row.options), getattr(self.learner, "task", None)))
+        arguments = {name: value.name if isinstance(value, Path) else value for name, value in self.arguments}
+        asked = {
+            "method": self.row.method, "options": options, "data": arguments, "training": dict(self.training),
+            "metrics": [metric.name for metric in self.metrics], "annotruth": __version__,
+        }  # fmt: skip
+        return json.loads(json.dumps(asked, default=str))
+
+    @property
+    def file(self) -> str:
+        return re.sub(r"[^\w.]+", "-", f"{self.setting} {self.row.label} {self.seed}") + ".json"
+
+
+def run_experiment(
+    experiment: Experiment,
+    folder: Path,
+    *,
+    quick: bool = False,
+    seeds: Sequence[int] | None = None,
+    data: Path | None = None,
+    jobs: int = 1,
+    tell: Callable[[str], None] = lambda line: None,
+) -> Table:
+    """Run what is not yet done, and write ``<name>.json``, ``<name>.md`` and ``<name>.png`` into the folder.
+
+    Finished trainings lie in ``<folder>/.<name>/`` and are not run again unless something they depend on was changed
+    in the experiment or in the method's options, or they are another version's; delete that folder to start over.
+
+    Parameters
+    ----------
+    quick : one seed, little data, short trainings
+    data : a folder with the data; None = what comes with the package
+    jobs : how many processes; each training runs on one thread, so that results do not depend on this
+    """
+    if jobs < 1:
+        raise InputError(f"The number of jobs must be at least 1, not {jobs}.")
+    if data is not None and not data.is_dir():
+        raise InputError(f"{data}: there is no such folder. Name the folder that holds the data.")
+    scale = experiment.quick if quick else experiment.full
+    name = experiment.name
+    name += "-stand-in" if experiment.stand_in and data is None else ""
+    name += "-quick" if quick else ""
+    kept = folder / f".{name}"
+    cells = _cells(
+        experiment, scale, list(seeds if seeds is not None else experiment.seeds)[: 1 if quick else None], data
+    )
+    results: dict[int, dict[str, Any]] = {}
+
+    def done(position: int, result: dict[str, Any]) -> None:
+        results[position] = result
+        cell, metric = cells[position], experiment.metrics[0]
+        shown = format(result["scores"][metric.name], metric.form)
+        tell(f"{cell.setting}, seed {cell.seed}, {cell.row.label}: {metric.title} {shown}")
+
+    missing = []
+    for position, cell in enumerate(cells):
+        before = _finished(kept / cell.file, cell.asked)
+        if before is None:
+            missing.append(position)
+        else:
+            done(position, before)
+    if results:
+        tell(f"{len(results)} of {len(cells)} trainings were done before; to train anew, delete {kept}")
+    for position, result in _run(cells, missing, jobs):
+        with atomic(kept / cells[position].file) as temporary:
+            temporary.write_text(json.dumps(result))
+        done(position, result)
+    table = _table(experiment, name, scale, [(cell, results[position]) for position, cell in enumerate(cells)])
+    if experiment.stand_in and data is None:
+        table["notes"].insert(0, experiment.stand_in)
+    if quick:
+        table["notes"].insert(0, "A first look: little data, short trainings, one seed. What counts is the full table.")
+    write_results(folder, name, table)
+    return table
+
+
+def _cells(experiment: Experiment, scale: Scale, seeds: Sequence[int], data: Path | None) -> list[Cell]:
+    """Every training of a table, those on the same data one after the other."""
+    return [
+        Cell(
+            setting, row, seed, experiment.task,
+            tuple({"seed": seed, "folder": data, **scale.sizes, **arguments, **row.data}.items()),
+            experiment.learner, scale.training, experiment.metrics,
+        )
+        for setting, arguments in experiment.settings.items() for seed in seeds for row in experiment.rows
+    ]  # fmt: skip
+
+
+def _run(cells: list[Cell], positions: list[int], jobs: int) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Train, here or in other processes, and give each result as it comes."""
+    if jobs == 1 or len(positions) < 2:
+        for position in positions:
+            yield position, run_cell(cells[position])
+        return
+    with (
+        _environment(OMP_NUM_THREADS="1"),
+        ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=end_with_parent) as pool,
+    ):
+        futures = {pool.submit(run_cell, cells[position]): position for position in positions}
+        try:
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)  # or all the others would be trained first
+            raise
+
+
+@contextmanager
+def _environment(**values: str) -> Iterator[None]:
+    """Set variables that processes started in the block inherit."""
+    before = dict(os.environ)
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def run_cell(cell: Cell) -> dict[str, Any]:
+    """Train one model and score it."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with threads(1), warnings.catch_warnings():
+            warnings.simplefilter("ignore", AnnotruthWarning)  # kept in the result instead
+            return _train_and_score(cell)
+    finally:
+        torch.set_num_threads(before)
+
+
+def _train_and_score(cell: Cell) -> dict[str, Any]:
+    task = _made(cell.task, cell.arguments)
+    with peak_memory() as grown:
+        started = time.perf_counter()
+        learner = cell.learner(
+            method=cell.row.method, seed=cell.seed, progress=False, **cell.training, **cell.row.options
+        )
+        try:
+            model = learner.fit(task.train, **({} if task.known is None else {"truth": task.known}))
+        except AnnotruthError as error:
+            raise type(error)(f"{cell.setting}, seed {cell.seed}, {cell.row.label}: {error}") from error
+        trained = Trained(model, task, cell.seed, time.perf_counter() - started, grown())
+    scores = {metric.name: metric.score(trained) for metric in cell.metrics}
+    return {
+        "asked": cell.asked,
+        "about": task.about,
+        "scores": {name: float(score) for name, score in scores.items() if score is not None and np.isfinite(score)},
+        "wall_time": trained.seconds,
+        "warnings": model.warnings_,
+    }
+
+
+@lru_cache(maxsize=1)
+def _made(task: Callable[..., Task], arguments: tuple[tuple[str, Any], ...]) -> Task:
+    """The data of the training before, mostly: rows of a table share them."""
+    return task(**dict(arguments))
+
+
+def _finished(path: Path, asked: dict[str, Any]) -> dict[str, Any] | None:
+    """A training done earlier, if it was asked for in the same way."""
+    if not path.is_file():
+        return None
+    result = json.loads(path.read_text())
+    return result if result["asked"] == asked else None
+
+
+def _table(experiment: Experiment, name: str, scale: Scale, done: list[tuple[Cell, dict[str, Any]]]) -> Table:
+    table: Table = {
+        "experiment": name,
+        "title": experiment.title,
+        "data": list(dict.fromkeys(result["about"] for _, result in done)),
+        "notes": list(experiment.notes),
+        "environment": environment(),
+        "sizes": dict(scale.sizes),
+        "training": dict(scale.training),
+        "metrics": [{k: v for k, v in vars(metric).items() if k != "score"} for metric in experiment.metrics],
+        "curves": None if experiment.curves is None else asdict(experiment.curves),
+        "rows": [
+            _summary(experiment, setting, row, scale, done)
+            for setting in experiment.settings
+            for row in experiment.rows
+        ],
+    }
+    table["findings"] = [sentence for find in experiment.findings for sentence in find(table)]
+    return table
+
+
+def _summary(
+    experiment: Experiment, setting: str, row: Row, scale: Scale, done: list[tuple[Cell, dict[str, Any]]]
+) -> dict[str, Any]:
+    mine = [(cell, result) for cell, result in done if cell.setting == setting and cell.row is row]
+    asked = mine[0][1]["asked"]
+    summary: dict[str, Any] = {
+        "setting": setting,
+        "method": row.label,
+        "options": {**row.options, **row.data},
+        "lines": list(row.lines or (row.label,)),
+        "settings": {"method": row.method, **asked["options"], **asked["data"], **dict(scale.training)},
+        "seeds": [cell.seed for cell, _ in mine],
+        "wall_time": _spread([result["wall_time"] for _, result in mine], ".1f"),
+        "warned": sum(bool(result["warnings"]) for _, result in mine),
+        "paper": dict(experiment.paper.get(setting, {}).get(row.label, {})),
+    }
+    del summary["settings"]["seed"]
+    for metric in experiment.metrics:
+        values = [result["scores"][metric.name] for _, result in mine if metric.name in result["scores"]]
+        if values:
+            summary[metric.name] = int(sum(values)) if metric.counted else _spread(values, ".5f")
+    return summary
+
+
+def _spread(values: list[float], form: str) -> dict[str, Any]:
+    """Mean and sample deviation over seeds, and each seed's value."""
+    deviation = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+    return {"mean": float(np.mean(values)), "sd": deviation, "each": [float(format(value, form)) for value in values]}

@@ -1,0 +1,84 @@
+"""Results on disk: JSON for programs, Markdown for people, a plot for both."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from annotruth.experiments.core.plots import plot
+from annotruth.io import atomic
+
+
+def environment() -> dict[str, Any]:
+    """Where and when results were made."""
+    names = ("annotruth", "torch", "lightning", "monai", "numpy")
+    return {
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "hardware": f"{os.cpu_count()} CPU cores, {platform.machine()}, no GPU used, one thread per training",
+        "python": platform.python_version(),
+        "versions": {name: version(name) for name in names},
+    }
+
+
+def write_results(folder: Path, name: str, table: dict[str, Any]) -> None:
+    """Write a table as ``<name>.json``, ``<name>.md`` and ``<name>.png``."""
+    with atomic(folder / f"{name}.json") as temporary:
+        temporary.write_text(json.dumps(table, indent=1) + "\n")
+    with atomic(folder / f"{name}.png") as temporary:
+        plot(temporary, table)
+    with atomic(folder / f"{name}.md") as temporary:
+        temporary.write_text(_markdown(name, table))
+
+
+def _markdown(name: str, table: dict[str, Any]) -> str:
+    made = table["environment"]
+    where = f"{made['hardware']}, Python {made['python']}, PyTorch {made['versions']['torch']}"
+    lines = [f"# {table['title']}", "", f"Made by `{_command(name, table)}` on {made['date']}: {where}.", ""]
+    lines += ["Mean ± standard deviation over seeds; the paper's figure beside it where there is one."]
+    lines += [*[f"Data: {about}." for about in table["data"]], *table["notes"], ""]
+    if table["findings"]:
+        lines += ["## Findings", "", *[f"- {sentence}" for sentence in table["findings"]], ""]
+    for setting in dict.fromkeys(row["setting"] for row in table["rows"]):
+        rows = [row for row in table["rows"] if row["setting"] == setting]
+        lines += [f"## {setting}", "", *_rows(table["metrics"], rows), ""]
+    given = {**table["sizes"], **table["training"]}
+    settings = ", ".join(f"{key} {value}" for key, value in given.items())
+    return "\n".join([*lines, f"![{table['title']}]({name}.png)", "", f"Settings of all rows: {settings}.", ""])
+
+
+def _command(name: str, table: dict[str, Any]) -> str:
+    plain = name.removesuffix("-quick").removesuffix("-stand-in")
+    folder = table["rows"][0]["settings"]["folder"] is not None
+    return f"annotruth reproduce {plain}{' --data FOLDER' * folder}{' --quick' * name.endswith('-quick')}"
+
+
+def _rows(metrics: list[dict[str, Any]], rows: list[dict[str, Any]]) -> list[str]:
+    """A table of one setting; a metric that no row has is left out, and so is the paper's column where it is empty."""
+    columns: list[tuple[str, list[str]]] = [("method", [row["method"] for row in rows])]
+    for metric in metrics:
+        name, form = metric["name"], metric["form"]
+        if any(name in row for row in rows):
+            columns += [(metric["title"], [_cell(row, metric) for row in rows])]
+        if any(name in row["paper"] for row in rows):
+            figures = [format(row["paper"][name], form) if name in row["paper"] else "–" for row in rows]
+            columns += [(f"paper's {metric['title']}", figures)]
+    columns += [("seconds", [f"{row['wall_time']['mean']:.0f}" for row in rows])]
+    columns += [("seeds", [str(len(row["seeds"])) for row in rows])]
+    heads, cells = zip(*columns)
+    lines = [heads, ["---", *["---:"] * (len(columns) - 1)], *zip(*cells)]
+    return [f"| {' | '.join(line)} |" for line in lines]
+
+
+def _cell(row: dict[str, Any], metric: dict[str, Any]) -> str:
+    if metric["name"] not in row:
+        return "–"
+    value = row[metric["name"]]
+    if metric["counted"]:
+        return f"{value} of {len(row['seeds'])}"
+    spread = f" ± {format(value['sd'], metric['form'].lstrip('+'))}" if len(row["seeds"]) > 1 else ""
+    return format(value["mean"], metric["form"]) + spread

@@ -1,0 +1,92 @@
+"""Noisy digits with five simulated raters: the bundled data of the demo and of the papers' toy experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from annotruth.experiments.core.experiment import Scale, Task
+from annotruth.experiments.data.folders import read_arrays
+from annotruth.simulate import MASK_RATERS, MaskRater, noisy_digits, simulate_masks
+from annotruth.simulate.digits import INK
+
+SETTINGS: Mapping[str, Mapping[str, Any]] = {"dense": {"keep": "all"}, "one-label": {"keep": 1}}
+"""Every rater labels every digit, or one rater, drawn at random, labels each."""
+FULL = Scale({"train": 1000, "test": 500}, {"max_epochs": 16})
+QUICK = Scale({"train": 400, "test": 100}, {"max_epochs": 12})
+SWEEP = Scale({"train": 500, "test": 500}, {"max_epochs": 16})
+QUICK_SWEEP = Scale({"train": 100, "test": 50}, {"max_epochs": 6})
+NOTE = "Raters are simulated: good, over, under, wrong, blank. The good rater's masks are the truth itself."
+SOURCE = "It is MNIST (LeCun, Cortes, Burges), 28×28 pixels with values 0 to 255."
+
+
+def digits_task(
+    *,
+    keep: int | Literal["all"],
+    seed: int,
+    train: int = 1000,
+    test: int = 500,
+    strength: float = 1.0,
+    raters: Sequence[str | MaskRater] = MASK_RATERS,
+    folder: Path | None = None,
+) -> Task:
+    """Digits to learn from and digits held out; both, and the raters, depend on the seed.
+
+    Parameters
+    ----------
+    keep : how many of the raters label each digit to learn from
+    strength : how strongly they err
+    folder : with a file ``mnist.npz``; None = the bundled digits
+    """
+    images, truth = noisy_digit_pool(train, test, seed, folder)
+    seen = simulate_masks(truth[:train], raters, keep=keep, strength=strength, seed=seed)
+    held_out = simulate_masks(truth[train:], raters, strength=strength, seed=seed + 1)
+    classes = ("background", "digit")
+    where = "the 5,000 bundled digits of MNIST" if folder is None else "MNIST's own training and test digits"
+    return Task(
+        train=seen.annotations(images=images[:train], classes=classes),
+        held_out=held_out.annotations(images=images[train:], classes=classes),
+        confusion=held_out.confusion_per_item,
+        about=f"{train:,} digits to learn from, {test:,} held out, of {where}; others, and other masks, for each seed",
+    )
+
+
+def digit_classes_task(
+    *, seed: int, train: int = 1000, test: int = 500, keep: int | Literal["all"] = "all", folder: Path | None = None
+) -> Task:
+    """Ink whose class is the digit, eleven classes, by raters good, over, under and wrong, who takes digits for others.
+
+    Always of the bundled digits; ``folder`` is for the other task of an experiment.
+    """
+    images, ink, digits = noisy_digits(train + test, seed=seed)
+    truth = (ink * (digits[:, None, None] + 1)).astype(np.uint8)
+    raters = ("good", "over", "under", "wrong")
+    seen = simulate_masks(truth[:train], raters, n_classes=11, keep=keep, seed=seed)
+    held_out = simulate_masks(truth[train:], raters, n_classes=11, seed=seed + 1)
+    classes = ("background", *map(str, range(10)))
+    return Task(
+        train=seen.annotations(images=images[:train], classes=classes),
+        held_out=held_out.annotations(images=images[train:], classes=classes),
+        confusion=held_out.confusion_per_item,
+        about=f"{train:,} digits to learn from, {test:,} held out, with the digit as the class of its ink",
+    )
+
+
+def noisy_digit_pool(
+    train: int, test: int, seed: int, folder: Path | None, ink: int = INK
+) -> tuple[np.ndarray, np.ndarray]:
+    """Noisy images (items, 1, 28, 28) and masks of the ink (items, 28, 28), those to learn from first."""
+    if folder is None:
+        images, truth, _ = noisy_digits(train + test, seed=seed, ink=ink)
+        return images, truth
+    arrays = read_arrays(folder, "mnist.npz", ("x_train", "x_test"), SOURCE)
+    choice, grain = np.random.default_rng(seed).spawn(2)
+    chosen = [
+        arrays[name][choice.permutation(len(arrays[name]))[:n]] for name, n in (("x_train", train), ("x_test", test))
+    ]
+    grey = np.concatenate(chosen)
+    images = grey.astype(np.float32) / 255 + 0.25 * grain.standard_normal(grey.shape, dtype=np.float32)
+    return np.clip(images, 0, 1)[:, None], (grey > ink).astype(np.uint8)

@@ -1,0 +1,52 @@
+"""A crowd layer: every rater's scores are a linear map of the network's output, free and unnormalised."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from annotruth.methods.base import Batch, DataSpec, Method, MethodModel, register
+from annotruth.nn import Confusion, GlobalConfusion, is_labelled, one_pixel_axis, rater_rows
+
+
+class CrowdLayer(nn.Module):
+    """A linear map per rater, (raters, true, observed), the identity at first. Its softmaxed rows stand as matrices."""
+
+    def __init__(self, raters: int, classes: int) -> None:
+        super().__init__()
+        self.maps = nn.Parameter(torch.eye(classes).repeat(raters, 1, 1))
+
+    def forward(self, images: Tensor, raters: Tensor | None = None) -> Confusion:
+        return GlobalConfusion(rater_rows(self.maps, raters).softmax(dim=2))
+
+    def log_likelihood(self, truth: Tensor, labels: Tensor, raters: Tensor | None = None) -> Tensor:
+        """Log-probabilities (given,) of the given ones of labels (batch, raters, pixels).
+
+        Others are not looked at: of many raters few label an item. ``truth`` is (batch, classes, pixels).
+        """
+        item, rater, pixel = is_labelled(labels, truth.shape[1]).nonzero(as_tuple=True)
+        scores = torch.einsum("ni,nij->nj", truth[item, :, pixel], rater_rows(self.maps, raters)[rater])
+        return scores.log_softmax(dim=1).gather(1, labels[item, rater, pixel, None].long()).squeeze(1)
+
+
+@register
+@dataclass(frozen=True)
+class CrowdLayerMethod(Method):
+    """The network's probabilities go through each rater's own linear map, and a softmax, to that rater's labels."""
+
+    name = "crowd-layer"
+    paper = "Rodrigues and Pereira 2018"
+    summary = "a free linear map per rater behind the network"
+    learns_annotators = True
+
+    def annotator_model(self, shape: DataSpec) -> nn.Module:
+        return CrowdLayer(shape.raters, shape.classes)
+
+    def loss(self, parts: MethodModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
+        assert isinstance(parts.annotators, CrowdLayer)
+        truth = one_pixel_axis(parts.log_truth(batch.images).exp(), 2)
+        said = parts.annotators.log_likelihood(truth, one_pixel_axis(batch.labels, 2), batch.raters)
+        loss = -said.sum() / max(len(said), 1)
+        return loss, loss.detach()

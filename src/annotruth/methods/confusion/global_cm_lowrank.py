@@ -1,0 +1,52 @@
+"""Global matrices of low rank, for so many classes that a full matrix per rater does not fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from annotruth.errors import InputError
+from annotruth.methods.base import Batch, DataSpec, Method, MethodModel, register
+from annotruth.nn import GlobalLowRankAnnotators, IdentityConfusion, noisy_label_loss
+
+
+@register
+@dataclass(frozen=True)
+class GlobalCMLowRank(Method):
+    """Each rater is faithful with a chance of their own for each class; else draws from one of a few patterns.
+
+    Options
+    -------
+    rank : how many patterns a rater has
+    trace_weight : how strongly raters are made out to be as unreliable as the labels allow
+    warmup : share of the training in which labels are taken at their word
+    """
+
+    name = "global-cm-lowrank"
+    paper = "Tanno et al. 2019, with the low rank of Zhang et al. 2020"
+    summary = "global-cm with low-rank matrices, for very many classes"
+    learns_annotators = True
+    annotator_rate = 10.0  # a row has few parameters, and learns from its own rater's labels only
+
+    rank: int = 1
+    trace_weight: float = 0.1
+    warmup: float = 0.15
+
+    def __post_init__(self) -> None:
+        if self.rank < 1:
+            raise InputError(f"rank must be at least 1, not {self.rank}.")
+        if not 0 <= self.warmup < 1:
+            raise InputError(f"warmup is a share of the training, 0 ≤ warmup < 1, not {self.warmup}.")
+
+    def annotator_model(self, shape: DataSpec) -> nn.Module:
+        return GlobalLowRankAnnotators(shape.raters, shape.classes, self.rank)
+
+    def settled(self, parts: MethodModel, progress: float) -> bool:
+        return progress >= self.warmup
+
+    def loss(self, parts: MethodModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
+        log_truth = parts.log_truth(batch.images)
+        if self.settled(parts, progress):
+            return noisy_label_loss(log_truth, parts.rater_confusion(batch), batch.labels, self.trace_weight)
+        return noisy_label_loss(log_truth, IdentityConfusion(batch.labels.shape[1], log_truth.shape[1]), batch.labels)

@@ -1,0 +1,263 @@
+"""Global matrices on label tables: counted between the epochs, where masks are too many to go through once more."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from scipy.special import entr
+from torch import Tensor, nn
+
+from annotruth.data.annotations import Annotations
+from annotruth.errors import InputError
+from annotruth.fusion.em import confusion_from_counts
+from annotruth.methods.base import Batch, DataSpec, Method, MethodModel, register
+from annotruth.methods.em.alternating import AlternatingModel
+from annotruth.methods.em.steps import add_counts, cross_entropy, label_posterior, label_shares
+from annotruth.metrics import fleiss_kappa
+from annotruth.nn import IdentityConfusion, KnownAnnotators, noisy_label_loss
+
+FAITHFUL, UNSEEN = 0.1, 0.01
+"""Right answers of each class, and answers of each kind, that every rater is taken to have given before."""
+POOLED = 1.0
+"""Answers to each class that every rater is taken to have given before as all raters do on average."""
+REACH = 30
+"""The average network reaches back over one of so many parts of the steps so far."""
+CLEAR = 0.25
+"""Share of the items of each class, those most clearly of it, by which raters are first judged: of the others, too many
+are something else."""
+ROUNDS = 3
+"""How often raters are counted anew against the same network: what the labels say of an item follows the matrices."""
+LEAST_GAIN, LAST_SHARE = 0.02, 0.03
+"""The network has learnt what the labels say at their word when it explains each by so much more than the classes'
+frequency does, in nats, and the last epoch brought no more than this share of it."""
+LATEST = 0.5
+"""Share of the training by which matrices are counted in any case."""
+MANY, AGREED, EARLY = 3, 0.07, 0.1
+"""Where items have so many labels on average, and these agree by so much more than by chance (Fleiss' kappa), those of
+an item already tell its class when put together: matrices are counted after this share of the training."""
+SETTLED = 0.7
+"""Share of the training before which no weights are chosen: matrices still move, and the learning rate is high."""
+
+
+class CountedModel(AlternatingModel):
+    """A network and matrices counted against it.
+
+    Attributes
+    ----------
+    average : the network whose weights are the mean of those of late, which says what is taken for true. A network
+        that learns from labels of which half are wrong changes its mind from step to step; the mean does not
+    steps : how many are in that mean
+    explained : negative log-likelihood of a label, in nats: by the classes' frequency alone, and after the last epoch
+    ready : whether the network has learnt what labels say at their word
+    many : whether items have so many labels that these tell their class when put together
+    answered : (classes,) whether anybody ever gave this answer
+    """
+
+    steps: Tensor
+    explained: Tensor
+    ready: Tensor
+    many: Tensor
+    answered: Tensor
+
+    def __init__(self, truth: nn.Module, annotators: nn.Module, classes: int) -> None:
+        super().__init__(truth, annotators, classes)
+        self.average = copy.deepcopy(truth).requires_grad_(False)
+        self.register_buffer("steps", torch.tensor(0))
+        self.register_buffer("explained", torch.full((2,), math.log(classes)))
+        self.register_buffer("ready", torch.tensor(False))
+        self.register_buffer("many", torch.tensor(False))
+        self.register_buffer("answered", torch.ones(classes, dtype=torch.bool))
+
+    def log_truth(self, images: Tensor) -> Tensor:
+        """Log-probabilities of the true class, by the network that learns; by the average wherever they are used."""
+        return F.log_softmax(self.truth(images), dim=1) if self.training else self.log_average(images)
+
+    @torch.no_grad()
+    def log_average(self, images: Tensor) -> Tensor:
+        """Log-probabilities of the true class by the average network, which answers even while the other one learns."""
+        return F.log_softmax(self.average.eval()(images), dim=1)
+
+    @torch.no_grad()
+    def follow(self) -> None:
+        """Take the network as it is into the average, which reaches back over a small part of the steps so far."""
+        share = REACH / (REACH + int(self.steps))
+        for kept, now in zip(self.average.state_dict().values(), self.truth.state_dict().values()):
+            kept.lerp_(now, share) if kept.is_floating_point() else kept.copy_(now)
+        self.steps.add_(1)
+
+
+@register
+@dataclass(frozen=True)
+class CountedCM(Method):
+    """Each rater errs in one way.
+
+    The network first learns from labels taken at their word. Each rater's labels are then counted on the items that it
+    finds to be most clearly of each class, which are the class's own wherever the raters' mean matrix is diagonally
+    dominant; where items have three labels or more that agree, these have a say in it, and the network need not have
+    learnt much. From then on they are counted anew before every epoch, against the posterior of the truth: the network
+    and all labels of an item together. The network learns from that posterior, which follows its average at every step;
+    this maximises the likelihood of all labels of an item, given the image.
+
+    The matrices are the best there are for a posterior. So there is no learning rate to find for them, and raters by
+    the thousand cost nothing between two counts.
+
+    Options
+    -------
+    trace_weight : how strongly raters are made out to be as unreliable as the labels allow, per label and diagonal
+        entry; with ten classes and one label an item, 0.1 is what the paper calls 0.01
+    warmup : share of the training in which labels are taken at their word; it goes on until the network has learnt
+        what they say, half of the training at most; where items have three labels or more that agree, a tenth
+    """
+
+    name = "global-cm"
+    paper = "Tanno et al. 2019"
+    summary = "one confusion matrix per rater, learnt with the network"
+    tasks = ("labels",)
+    learns_annotators = True
+
+    trace_weight: float = 0.1
+    warmup: float = 0.3
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.trace_weight < 1:
+            raise InputError(f"trace_weight must lie between 0 and 1, not {self.trace_weight}.")
+        if not 0 <= self.warmup < 1:
+            raise InputError(f"warmup is a share of the training, 0 ≤ warmup < 1, not {self.warmup}.")
+
+    def annotator_model(self, shape: DataSpec) -> nn.Module:
+        return KnownAnnotators(shape.raters, shape.classes)
+
+    def build(self, shape: DataSpec, network: nn.Module | None = None) -> MethodModel:
+        plain = super().build(shape, network)
+        return CountedModel(plain.truth, plain.annotators, shape.classes)
+
+    def prepare(self, parts: MethodModel, annotations: Annotations) -> None:
+        assert isinstance(parts, CountedModel)
+        share = np.bincount(annotations.answers.label, minlength=len(annotations.classes)) / len(annotations.answers)
+        parts.explained.fill_(float(entr(share).sum()))
+        parts.many.fill_(len(annotations.answers) >= MANY * len(annotations) and fleiss_kappa(annotations) >= AGREED)
+        parts.answered.copy_(torch.from_numpy(share > 0))
+
+    def settled(self, parts: MethodModel, progress: float) -> bool:
+        assert isinstance(parts, CountedModel)
+        return bool(parts.stage > 0) and progress >= SETTLED
+
+    def begin_epoch(self, parts: MethodModel, batches: Iterable[Batch], progress: float) -> None:
+        assert isinstance(parts, CountedModel)
+        if progress > 0 and self._past_their_word(parts, progress):
+            self._count(parts, batches, self.trace_weight)
+
+    def _past_their_word(self, parts: CountedModel, progress: float) -> bool:
+        """Whether labels are no longer taken at their word, but raters are counted."""
+        if parts.many:
+            return progress >= min(self.warmup, EARLY)
+        return progress >= self.warmup and (bool(parts.ready) or progress >= LATEST)
+
+    def after_epoch(self, parts: MethodModel, likelihood: float, progress: float) -> None:
+        assert isinstance(parts, CountedModel)
+        if parts.stage == 0:
+            by_frequency, before = parts.explained.tolist()
+            gain = by_frequency - likelihood
+            parts.ready.fill_(gain > LEAST_GAIN and before - likelihood < LAST_SHARE * gain)
+            parts.explained[1] = likelihood
+
+    def finish(self, parts: MethodModel, batches: Iterable[Batch]) -> None:
+        assert isinstance(parts, CountedModel)
+        self._count(parts, batches, trace_weight=0.0)  # the trace is to find the matrices, it is no part of them
+
+    def _count(self, parts: CountedModel, batches: Iterable[Batch], trace_weight: float) -> None:
+        matrices = parts.annotators.matrices
+        seen = [(batch, parts.log_truth(batch.images)) for batch in batches]
+        if parts.stage == 0:
+            found = torch.cat([self._found(parts, batch, log) for batch, log in seen])
+            clear = clearest(found, CLEAR).split([len(log) for _, log in seen])
+            matrices.copy_(self._counted(matrices, zip((batch for batch, _ in seen), clear), trace_weight))
+        if parts.stage > 0 or parts.many:
+            for _ in range(ROUNDS):
+                truth = (label_posterior(log, batch.labels, matrices[batch.raters])[0] for batch, log in seen)
+                matrices.copy_(self._counted(matrices, zip((batch for batch, _ in seen), truth), trace_weight))
+        parts.stage.add_(1)
+
+    def _found(self, parts: CountedModel, batch: Batch, log_truth: Tensor) -> Tensor:
+        """How probable the classes of a batch's items are before anything is known of the raters: (batch, classes).
+
+        What nobody ever answered is no item's class, whatever a network that has learnt little makes of it.
+        """
+        by_network = log_truth.exp() * parts.answered
+        return (by_network + label_shares(batch.labels, by_network.shape[1])) / 2 if parts.many else by_network
+
+    def _counted(self, matrices: Tensor, items: Iterable[tuple[Batch, Tensor]], trace_weight: float) -> Tensor:
+        """Matrices from batches, and what is taken for true of their items: (batch, classes)."""
+        counts = np.zeros(matrices.shape)
+        for batch, truth in items:
+            add_counts(counts, batch, truth)
+        before = FAITHFUL * np.eye(matrices.shape[1]) + UNSEEN
+        pooled = confusion_from_counts(counts.sum(axis=0, keepdims=True), before)
+        shares = confusion_from_counts(counts, before + POOLED * pooled)
+        return torch.from_numpy(with_least_trace(shares, trace_weight))
+
+    def loss(self, parts: MethodModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
+        assert isinstance(parts, CountedModel)
+        if parts.training:
+            parts.follow()
+        log_truth = parts.log_truth(batch.images)
+        if parts.stage == 0:
+            word = IdentityConfusion(batch.labels.shape[1], log_truth.shape[1])
+            return noisy_label_loss(log_truth, word, batch.labels)
+        prior = parts.log_average(batch.images)  # the network itself would learn what it has just come to believe
+        target, evidence = label_posterior(prior, batch.labels, parts.annotators.matrices[batch.raters])
+        given = (batch.labels >= 0).sum().clamp_min(1)
+        return cross_entropy(log_truth, target, batch.labels), -evidence.sum() / given
+
+
+def clearest(found: Tensor, share: float) -> Tensor:
+    """Which items are most clearly of each class: (items, classes), 1 for a share of those expected, 0 for the others.
+
+    A network that takes labels at their word finds an item the more of a class, the more often such items are called
+    that. Where the raters' mean matrix is diagonally dominant, no items are called that more often than those of the
+    class itself: the items at the top are the class's own, even if they are called something else more often still.
+
+    Parameters
+    ----------
+    found : (items, classes) how probable the classes are found to be
+
+    Examples
+    --------
+    >>> clearest(torch.tensor([[0.9, 0.1], [0.6, 0.4], [0.6, 0.4], [0.7, 0.3]]), share=0.5)
+    tensor([[1., 0.],
+            [0., 1.],
+            [0., 0.],
+            [1., 0.]])
+    """
+    wanted = (share * found.sum(dim=0)).ceil().long()
+    chosen = torch.zeros_like(found)
+    for number, order in enumerate(found.T.argsort(dim=1, descending=True, stable=True)):
+        chosen[order[: wanted[number]], number] = 1.0
+    return chosen
+
+
+def with_least_trace(shares: np.ndarray, weight: float) -> np.ndarray:
+    """The matrices that explain labels best, less ``weight`` times their trace.
+
+    Of a row f of shares, the row a that maximises Σ_j f_j · log a_j − weight · a_i, for the diagonal entry i, is
+    f_j / μ off the diagonal and f_i / (μ + weight) on it, where μ makes it sum to 1.
+
+    Parameters
+    ----------
+    shares : (..., classes, classes) shares of the observed classes, [true, observed], rows that sum to 1
+
+    Examples
+    --------
+    >>> with_least_trace(np.array([[0.8, 0.2], [0.4, 0.6]]), weight=0.1).round(3)
+    array([[0.783, 0.217],
+           [0.424, 0.576]])
+    """
+    right = np.diagonal(shares, axis1=-2, axis2=-1)[..., None]
+    scale = (1 - weight + np.sqrt((1 - weight) ** 2 + 4 * weight * (1 - right))) / 2
+    return shares / (scale + weight * np.eye(shares.shape[-1]))

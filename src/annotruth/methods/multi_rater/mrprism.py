@@ -1,0 +1,223 @@
+"""MrPrism: a mask from confidences in the raters, confidences from the mask, again and again."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from annotruth.data.annotations import Annotations
+from annotruth.errors import InputError
+from annotruth.methods.base import Batch, DataSpec, MethodModel, register
+from annotruth.methods.multi_rater.prism_model import (
+    HIGHEST,
+    LOWEST,
+    START,
+    Confidences,
+    Confident,
+    Prism,
+    PrismModel,
+    Step,
+    cropped,
+    trusted,
+)
+from annotruth.nn import Confusion, PixelConfusion, is_labelled
+from annotruth.nn.prism import (
+    INTEGRATIONS,
+    PATCH,
+    RULES,
+    SLIPS,
+    DivP,
+    Rule,
+    decided,
+    fuse,
+    mask_loss,
+    multi_head_loss,
+    opinions,
+    padded,
+    patched,
+    said,
+    shares,
+    shuffle_loss,
+    ssim_loss,
+    unpatched,
+)
+from annotruth.validation import MISSING_PIXEL, one_of
+
+NOISE = 0.2
+"""Deviation of what is added, patch by patch, to the confidences that training begins with (eq. 14)."""
+CUT = 0.5
+"""What a head finds more probable than this, its rater is thought to say."""
+BY_VOTE = 0.2
+"""For this share of the training the mask learns what most said, whatever DivP, which knows nobody yet, makes of it."""
+JUDGED_FROM = 0.7
+"""From this share of the training on, held-out labels decide which weights are best: before, a vague mask makes them
+likelier than one that decides."""
+EVEN = 0.5
+"""Share of the items on which training begins with even confidences, as prediction does."""
+
+
+@register
+@dataclass(frozen=True)
+class MrPrism(Confident):
+    """Confidences in the raters give a mask of the image, the mask gives confidences, and so on.
+
+    The mask learns which class labels speak for, given the mask of the recurrence before and how raters err; DivP
+    learns how they err on the mask. At first the mask learns what most said.
+
+    Options
+    -------
+    recurrences : how many times, in training and in prediction
+    fusion : how labels are fused: "bayes", by each rater's mean matrix; or by confidences, patch by patch: "weights",
+        and "literal", the paper's equation as it stands, which inverts them (see ``nn.prism_fusion``)
+    slips : share of the labels, between 0 and 1, that "bayes" takes for slips: the more of them, the less do those who
+        seem sure outvote the others. With many raters of whom some err alike, 0.5 may be better
+    integration : how confidences come into the decoder: "attention", "concat" or "convlstm"
+    head_loss : what DivP learns from: "multi-head", how likely its heads find their own raters' labels; "shuffle", the
+        paper's, how like the mask the fusion of its own raters is, and how like the labels' under shuffled confidences;
+        or "both". Only the first makes a matrix say how often a rater errs
+    shuffle_weight, shuffles : how much shuffled fusions count, and how often confidences are dealt out anew
+    """
+
+    name = "mrprism"
+    paper = "Wu et al. 2022"
+    summary = "a mask from confidences in raters, confidences from the mask, recurrently"
+    tasks = ("masks",)
+    learns_annotators = True
+
+    recurrences: int = 3
+    fusion: Rule = "bayes"
+    slips: float = SLIPS
+    integration: Literal["attention", "concat", "convlstm"] = "attention"
+    head_loss: Literal["multi-head", "shuffle", "both"] = "multi-head"
+    shuffle_weight: float = 0.3
+    shuffles: int = 3
+
+    def __post_init__(self) -> None:
+        one_of(self.fusion, RULES, "fusion")
+        one_of(self.integration, tuple(INTEGRATIONS), "integration")
+        for option in ("recurrences", "shuffles"):
+            if getattr(self, option) < 1:
+                raise InputError(f"{option} must be at least 1, not {getattr(self, option)}.")
+        one_of(self.head_loss, ("multi-head", "shuffle", "both"), "head_loss")
+        if not 0 < self.slips < 1:
+            raise InputError(f"slips must lie between 0 and 1, not be {self.slips}.")
+        if self.shuffle_weight < 0:
+            raise InputError(f"shuffle_weight must not be negative, as {self.shuffle_weight} is.")
+
+    def check(self, annotations: Annotations) -> None:
+        if len(annotations.raters) < 2:
+            raise InputError(
+                f"The method mrprism weighs raters against each other, and there is only {annotations.raters[0]}. "
+                "Use majority for the labels of one rater."
+            )
+
+    def asked(
+        self, raters: Sequence[str], recurrence: int | None = None, confidences: Confidences | None = None
+    ) -> dict[str, Any]:
+        if recurrence is not None and recurrence < 0:
+            raise InputError(
+                f"Recurrences are counted from 0, and the last is {self.recurrences - 1}; not {recurrence}."
+            )
+        how = super().asked(raters, confidences=confidences)
+        return how if recurrence is None else {**how, "recurrence": recurrence}
+
+    def build(self, shape: DataSpec, network: nn.Module | None = None) -> MethodModel:
+        truth = Prism(shape, self.integration, network)
+        return PrismModel(truth, DivP(shape.raters, shape.classes, shape.dims), self.recurrences)
+
+    def settled(self, parts: MethodModel, progress: float) -> bool:
+        return progress >= JUDGED_FROM
+
+    def loss(self, parts: MethodModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
+        """Every item takes part in one recurrence, those of a batch in different ones.
+
+        Gradients of a recurrence do not reach the one before, so that the loss of all is the sum of each: to take one
+        of them per item costs a third and is right on average.
+        """
+        assert isinstance(parts, PrismModel)
+        labels = padded(batch.labels, MISSING_PIXEL)
+        given = said(patched(labels), parts.annotators.classes)
+        per_item, size = len(given) // len(labels), labels.shape[2:]
+        trust, start, due = self._begin(parts, labels, per_item)
+        features, confidence = parts.truth.features(batch.images), unpatched(start.expand(-1, -1, given.shape[3]), size)
+        target = shares(given, start)
+        parts.truth.conp.eval()  # what is normalised on the way to a recurrence must be as in prediction
+        with torch.no_grad():
+            for last in range(1, self.recurrences):
+                first, after = bisect_left(due, last), bisect_right(due, last)  # of the items due after this one more
+                if first == len(due):
+                    break
+                step = parts.step([f[first:] for f in features], confidence[first:])
+                confidence[first:] = step.confidences(trust[first:])
+                if progress < BY_VOTE:
+                    continue
+                here = slice(first * per_item, after * per_item)
+                target[here] = self._fused(parts, given[here], step, trust[first:after])
+        parts.truth.conp.train(parts.training)
+        step = parts.step(features, confidence)
+        anybody = is_labelled(labels, given.shape[2]).any(dim=1)
+        likelihood = multi_head_loss(given, step.matrices, step.mask)
+        if parts.training:
+            parts.remember(step)
+        loss = mask_loss(step.log_truth, unpatched(decided(target), size), anybody)
+        if self.head_loss != "shuffle":
+            loss = loss + likelihood
+        if self.head_loss != "multi-head":
+            thought = (opinions(step.mask, step.matrices.detach()) > CUT).float()
+            of_heads = unpatched(
+                fuse(self.fusion, thought, step.matrices, step.mask, prior=False, slips=self.slips)[:, 1:], size
+            )
+            shuffled = shuffle_loss(self.fusion, given, step.matrices, step.mask, self.shuffles, self.slips)
+            loss = loss + ssim_loss(of_heads, step.log_truth.exp()[:, 1:], anybody) + self.shuffle_weight * shuffled
+        return loss, likelihood.detach()
+
+    def _begin(self, parts: PrismModel, labels: Tensor, per_item: int) -> tuple[Tensor, Tensor, list[int]]:
+        """Trust (items, raters), confidences to begin with (items · patches, raters, 1), and each item's recurrence.
+
+        Equations 14 and 15, with noise that is the same for the pixels of a patch.
+        """
+        items, raters = labels.shape[:2]
+        if not parts.training:
+            trust = torch.ones(items, raters, device=labels.device)
+            start = torch.full((items * per_item, raters, 1), START, device=labels.device)
+            return trust, start, [self.recurrences - 1] * items
+        drawn = LOWEST + (HIGHEST - LOWEST) * torch.rand(items, raters, device=labels.device)
+        even = torch.rand(items, 1, device=labels.device) < EVEN
+        trust = torch.where(even, 1, drawn / drawn.mean(dim=1, keepdim=True))
+        noise = NOISE * torch.randn(items, per_item, raters, device=labels.device) * ~even[:, :, None]
+        start = (START * trust[:, None] + noise).clamp(0, 1).flatten(0, 1).unsqueeze(2)
+        return trust, start, self._due(items, float(torch.rand(())))
+
+    def _due(self, items: int, shift: float) -> list[int]:
+        """The recurrence that each item takes part in, ascending: equal shares, on average over shifts in [0, 1)."""
+        return [int((item + shift) * self.recurrences / items) for item in range(items)]
+
+    def rater_confidences(self, parts: MethodModel, images: Tensor, raters: int, **how: Any) -> Tensor:
+        assert isinstance(parts, PrismModel)
+        step = parts.estimate(images, **how)
+        return cropped(unpatched(step.right(), step.log_truth.shape[2:]), images)
+
+    def fused(self, parts: MethodModel, images: Tensor, labels: Tensor, **how: Any) -> Tensor:
+        assert isinstance(parts, PrismModel)
+        step = parts.estimate(images, **how)
+        given = said(patched(padded(labels, MISSING_PIXEL)), parts.annotators.classes)
+        together = self._fused(parts, given, step, trusted(how.get("trust"), parts.annotators.raters, images))
+        return cropped(unpatched(together, step.log_truth.shape[2:]), images)
+
+    def _fused(self, parts: PrismModel, given: Tensor, step: Step, trust: Tensor) -> Tensor:
+        """What raters said, patch by patch, of the first items of a recurrence, fused after it."""
+        per_patch = trust.repeat_interleave(len(step.mask) // len(step.log_truth), dim=0)
+        matrices = parts.typical().expand_as(step.matrices) if self.fusion == "bayes" else step.matrices.detach()
+        return fuse(self.fusion, given, matrices[: len(given)], step.mask[: len(given)], per_patch, slips=self.slips)
+
+    def confusion(self, parts: MethodModel, images: Tensor) -> Confusion:
+        assert isinstance(parts, PrismModel)
+        scores = parts.estimate(images).scores
+        every = F.interpolate(scores.flatten(1, 3), scale_factor=float(PATCH)).unflatten(1, scores.shape[1:4])
+        return PixelConfusion(cropped(every, images))

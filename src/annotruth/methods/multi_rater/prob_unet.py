@@ -1,0 +1,59 @@
+"""The Probabilistic U-Net: raters are not told apart, but what they may draw is learnt as a distribution."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from annotruth.errors import InputError
+from annotruth.methods.base import Batch, DataSpec, Method, MethodModel, register
+from annotruth.nn import ProbabilisticUNet
+
+
+@register
+@dataclass(frozen=True)
+class ProbUNet(Method):
+    """Every drawing is as good as another, and comes about by chance.
+
+    Each step learns from all drawings of an image, not from one picked at random: the costly network runs once for all
+    of them, and the held-out figure by which training stops is not a matter of who was picked.
+
+    Options
+    -------
+    latent : how many hidden numbers tell drawings apart
+    beta : how much the divergence of the posterior from the prior counts; 1 is the evidence lower bound
+    samples : how many drawings the prediction is the mean of
+    """
+
+    name = "prob-unet"
+    paper = "Kohl et al. 2018; baseline of Zhang et al. 2020"
+    summary = "a Probabilistic U-Net: a distribution of drawings, averaged"
+    tasks = ("masks",)
+
+    latent: int = 6
+    beta: float = 1.0
+    samples: int = 16
+
+    def __post_init__(self) -> None:
+        for option in ("latent", "samples"):
+            if getattr(self, option) < 1:
+                raise InputError(f"{option} must be at least 1, not {getattr(self, option)}.")
+        if self.beta < 0:
+            raise InputError(f"beta must not be negative, as {self.beta} is.")
+
+    def build(self, shape: DataSpec, network: nn.Module | None = None) -> MethodModel:
+        truth = ProbabilisticUNet(shape.channels, shape.classes, shape.dims, self.latent, self.samples, network)
+        return MethodModel(truth, self.annotator_model(shape))
+
+    def loss(self, parts: MethodModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
+        assert isinstance(parts.truth, ProbabilisticUNet)
+        return parts.truth.loss(batch.images, batch.labels, self.beta)
+
+    def drawings(
+        self, parts: MethodModel, images: Tensor, n: int, generator: torch.Generator, shape: DataSpec
+    ) -> Tensor:
+        assert isinstance(parts.truth, ProbabilisticUNet)
+        noise = torch.randn(n, self.latent, generator=generator).to(images)
+        return parts.truth.drawings(images, noise)

@@ -1,0 +1,181 @@
+"""The report: one HTML file that shows what the raters said, how they err, and what is true."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from annotruth.data.annotations import Annotations
+from annotruth.errors import InputError
+from annotruth.io.atomic import atomic
+from annotruth.reporting import tiles, words
+from annotruth.reporting.content import in_short, nested_scores, rater_rows, settings, versions
+from annotruth.reporting.evidence import Model, check_classes, gather
+from annotruth.reporting.figures import heading, score_bars, training_curves
+from annotruth.reporting.gallery import MAPS_PER_RATER, MOST_RATERS, Gallery
+from annotruth.reporting.labels import check_labels, gather_labels, labels_in_short, shown_suspects, suspects
+from annotruth.reporting.recurrences import strips
+
+__all__ = ["report", "suspects"]
+
+MOST_CASES, MOST_ITEMS = 12, 40
+"""Cases, and items of a label table, that are shown unless told otherwise."""
+MOST_ROWS, MOST_MATRICES, MOST_CLASSES = 400, 60, 30
+"""Raters of a label table that are listed, whose matrices are shown, and classes that are listed."""
+
+
+def report(
+    model: Model,
+    ann: Annotations,
+    path: str | os.PathLike[str],
+    *,
+    scores: Mapping[str, Any] | None = None,
+    max_cases: int | None = None,
+) -> Path:
+    """Write one HTML file, readable without a network, about a trained model and the raters it learnt from.
+
+    Parameters
+    ----------
+    model : a trained ``Segmenter`` or ``Classifier``
+    ann : masks with images, or a label table with pictures or features; truth is used where it is known
+    path : the file to write; its folder is made if need be
+    scores : {metric: value} of this model, or {setting: {method: {metric: value}}} to compare methods
+    max_cases : how many cases are shown: masks with most disagreement (12, if not said), items of a label table that
+        are most likely mislabelled (40)
+
+    Returns
+    -------
+    the path written
+
+    Examples
+    --------
+    Usually ``model = Segmenter(method="pixel-cm").fit(ann)``; anything with the same attributes will do:
+
+    >>> import tempfile, numpy as np, pandas as pd
+    >>> from types import SimpleNamespace
+    >>> square = np.zeros((1, 2, 8, 8), dtype=np.uint8)
+    >>> square[..., 2:6, 2:6] = 1
+    >>> ann = Annotations.from_masks(square, images=square[:, :1], classes=["background", "lesion"])
+    >>> model = SimpleNamespace(
+    ...     method="majority", classes_=ann.classes, raters_=ann.raters, annotators_={}, settings_={}, warnings_=[],
+    ...     history_=pd.DataFrame(), predict_proba=lambda images: np.concatenate([1 - images, images], axis=1),
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     report(model, ann, Path(folder) / "report.html", scores={"dice": 1.0}).name
+    'report.html'
+    """
+    path = Path(path)
+    if max_cases is not None and max_cases < 0:
+        raise InputError(f"max_cases must be 0 or more, found {max_cases}.")
+    compared = nested_scores(scores, model.method)
+    template, content = (_label_page if ann.kind == "labels" else _mask_page)(model, ann, max_cases)
+    titles = {"summary": "Summary", "scores": "Scores", "raters": "Raters", "confusion": "Confusion"}
+    titles |= {**content.pop("titles"), "training": "Training", "settings": "Settings"}
+    page = _environment().get_template(template).render(
+        method=model.method,
+        ann=ann,
+        warnings=list(model.warnings_),
+        sections=[(anchor, title) for anchor, title in titles.items() if compared or anchor != "scores"],
+        scores=compared,
+        metrics=list(dict.fromkeys(m for by_method in compared.values() for row in by_method.values() for m in row)),
+        score_bars=score_bars(compared, model.method) if compared else None,
+        curves=training_curves(model.history_) if len(model.history_) else None,
+        history=model.history_,
+        settings=settings(model),
+        versions=versions(),
+        written=datetime.now().astimezone(),
+        **content,
+    )  # fmt: skip
+    with atomic(path) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+    return path
+
+
+def _mask_page(model: Model, ann: Annotations, max_cases: int | None) -> tuple[str, dict[str, Any]]:
+    """The template of a report on masks, and what it shows."""
+    _check_masks(model, ann)
+    evidence = gather(model, ann)
+    rows = rater_rows(
+        model, ann, evidence.mean_agreement, evidence.labelled_items,
+        lambda confusion: words.describe(confusion, ann.classes, evidence.shares),
+    )  # fmt: skip
+    gallery = Gallery(model, ann, evidence)
+    disputed = evidence.most_disputed(MOST_CASES if max_cases is None else max_cases)
+    mapped = [row.name for row in rows][-MOST_RATERS:]
+    # Maps need a few cases even where no gallery is wanted.
+    maps, top_error = gallery.rater_maps(mapped, disputed or evidence.most_disputed(MAPS_PER_RATER))
+    changing = strips(model, ann, gallery, disputed or evidence.most_disputed(MAPS_PER_RATER))
+    recurrences = {"recurrences": "Recurrences"} if changing else {}
+    return "masks.html.j2", {
+        "titles": {**recurrences, "error-maps": "Error maps", "cases": "Cases"},
+        "strips": changing,
+        "evidence": evidence,
+        "in_short": in_short(rows, evidence),
+        "colours": tiles.class_colours(len(ann.classes)),
+        "rows": rows,
+        "matrices": [row for row in rows if row.confusion is not None],
+        "many": 0,
+        "maps": maps,
+        "top_error": top_error,
+        "most_raters": MOST_RATERS,
+        "shown": [gallery.show(case) for case in disputed],
+        "views": gallery.views,
+        "tiles": tiles,
+        "coarse": gallery.coarse,
+        "complement": getattr(model, "complement_", None) if ann.has_negatives else None,
+    }
+
+
+def _label_page(model: Model, ann: Annotations, max_cases: int | None) -> tuple[str, dict[str, Any]]:
+    """The template of a report on a label table, and what it shows."""
+    check_labels(model, ann)
+    evidence = gather_labels(model, ann)
+    every = rater_rows(
+        model, ann, evidence.agreement, evidence.answered,
+        lambda confusion: words.describe_answers(confusion, ann.classes, evidence.shares),
+    )  # fmt: skip
+    busiest = [row.name for row in sorted(every, key=lambda row: -row.labelled)]
+    rows, matrices = (
+        [row for row in every if row.name in kept] for kept in (set(busiest[:MOST_ROWS]), set(busiest[:MOST_MATRICES]))
+    )
+    unsure = int((evidence.wrong > 0.5).sum())
+    return "labels.html.j2", {
+        "titles": {"items": "Items"},
+        "evidence": evidence,
+        "in_short": labels_in_short(evidence, every, unsure),
+        "rows": rows,
+        "matrices": [row for row in matrices if row.confusion is not None],
+        "many": len(every) if len(every) > MOST_MATRICES else 0,
+        "unsure": unsure,
+        "suspects": shown_suspects(evidence, MOST_ITEMS if max_cases is None else max_cases),
+        "most_classes": MOST_CLASSES,
+    }
+
+
+def _check_masks(model: Model, ann: Annotations) -> None:
+    if not ann.has_images:
+        raise InputError("The report shows images; give them with images=, or put them into images/.")
+    check_classes(model, ann)
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,  # names come from users' files: nothing reaches the page unescaped
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(
+        percent=lambda share: words.unbroken(words.percent(share)),
+        unbroken=words.unbroken,
+        number=words.number,
+        short=words.short,
+        heading=heading,
+    )
+    return environment

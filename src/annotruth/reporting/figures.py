@@ -1,0 +1,127 @@
+"""Charts as SVG data URIs, drawn with Matplotlib's object interface so that a caller's own figures stay untouched."""
+
+from __future__ import annotations
+
+import io
+import math
+from base64 import b64encode
+from collections.abc import Mapping
+from typing import Any
+
+import matplotlib
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from annotruth.reporting.words import direction, short
+
+INK, FAINT, GRID = "#20262e", "#59636f", "#d9dde3"
+EMPHASIS, PLAIN, SECOND = "#0b5fa5", "#a9b3bf", "#c2510a"
+STYLE: dict[Any, Any] = {
+    "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans"], "font.size": 9, "text.color": INK,
+    "axes.edgecolor": GRID, "axes.labelcolor": FAINT, "axes.titlesize": 9.5, "axes.titleweight": "bold",
+    "axes.titlelocation": "left", "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
+    "axes.axisbelow": True, "grid.color": GRID, "grid.linewidth": 0.6, "xtick.color": FAINT, "ytick.color": FAINT,
+    "xtick.major.size": 0, "ytick.major.size": 0, "legend.frameon": False, "svg.hashsalt": "annotruth",
+}  # fmt: skip
+
+Nested = Mapping[str, Mapping[str, Mapping[str, float]]]
+
+
+def training_curves(history: pd.DataFrame) -> str:
+    """Draw the loss by epoch, with the trace of the confusion matrices beside it where it was recorded.
+
+    Parameters
+    ----------
+    history : columns epoch, train_loss, val_loss (may be NaN) and, for some methods, trace
+    """
+    extra = "trace" in history and history["trace"].notna().any()
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(8.6 if extra else 6.4, 2.9), layout="constrained")
+        axes = figure.subplots(1, 2 if extra else 1, squeeze=False)[0]
+        axes[0].set_title("Loss")
+        for column, label, colour in (("train_loss", "training", EMPHASIS), ("val_loss", "validation", SECOND)):
+            if column in history and history[column].notna().any():
+                known = history[history[column].notna()]
+                _line(axes[0], known["epoch"], known[column], colour, label)
+        axes[0].legend()
+        if extra:
+            axes[1].set_title("Mean trace of the confusion matrices")
+            _line(axes[1], history["epoch"], history["trace"], EMPHASIS, "trace")
+        for panel in axes:
+            panel.set_xlabel("epoch")
+            panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+        return _svg(figure)
+
+
+def score_bars(scores: Nested, method: str) -> str:
+    """Draw one panel per setting and metric, one bar per method, with the current method emphasised.
+
+    Scores of one method alone share one panel, a bar per metric.
+
+    Parameters
+    ----------
+    scores : value by setting, method and metric
+    method : the name to emphasise
+    """
+    rows = [row for by_method in scores.values() for row in by_method.values()]
+    metrics = list(dict.fromkeys(metric for row in rows for metric in row))
+    alone = len(rows) == 1
+    heights = [len(metrics)] if alone else [max(len(by_method), 1) for by_method in scores.values()]
+    width = 4.6 if alone else 1.3 + 2.1 * len(metrics)
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(width, 0.6 * len(heights) + 0.27 * sum(heights)), layout="constrained")
+        if alone:
+            _bars(figure.subplots(), {heading(metric): rows[0][metric] for metric in metrics}, emphasised=None)
+            return _svg(figure)
+        panels = figure.subplots(len(scores), len(metrics), squeeze=False, sharex="col", height_ratios=heights)
+        for line, (setting, by_method) in zip(panels, scores.items(), strict=True):
+            for metric, panel in zip(metrics, line, strict=True):
+                values = {name: row.get(metric, math.nan) for name, row in by_method.items()}
+                _bars(panel, values, emphasised=method, names=metric == metrics[0])
+                panel.set_title(f"{short(setting)} · {heading(metric)}")
+        return _svg(figure)
+
+
+def heading(metric: str) -> str:
+    """A metric's name with an arrow that shows which way is better.
+
+    Examples
+    --------
+    >>> heading("dice"), heading("cm_rmse")
+    ('dice ↑', 'cm_rmse ↓')
+    """
+    return f"{metric} {({'higher': '↑', 'lower': '↓'}).get(direction(metric), '')}".rstrip()
+
+
+def _line(panel: Axes, epochs: pd.Series, values: pd.Series, colour: str, label: str) -> None:
+    panel.plot(epochs, values, color=colour, label=label, linewidth=1.8, marker="o" if len(epochs) < 30 else "", ms=3)
+
+
+def _bars(panel: Axes, values: Mapping[str, float], emphasised: str | None, names: bool = True) -> None:
+    """Draw one bar per value; without a name to emphasise all stand out alike."""
+    known = [0 if math.isnan(value) else value for value in values.values()]
+    positions = range(len(values))
+    panel.barh(
+        positions, known, height=0.68, color=[EMPHASIS if emphasised in (name, None) else PLAIN for name in values]
+    )
+    for position, value, length in zip(positions, values.values(), known, strict=True):
+        panel.annotate(
+            "–" if math.isnan(value) else f"{value:.3f}", (length, position), (3, 0), textcoords="offset points",
+            va="center", fontsize=8, clip_on=False,
+        )  # fmt: skip
+    panel.set_yticks(positions, [short(name, 18) for name in values] if names else [""] * len(values))
+    for label, name in zip(panel.get_yticklabels(), values, strict=True):
+        label.set(color=INK, fontweight="bold" if name == emphasised else "normal")
+    panel.invert_yaxis()
+    panel.grid(visible=False, axis="y")
+    panel.margins(x=0.16)
+
+
+def _svg(figure: Figure) -> str:
+    file = io.StringIO()
+    FigureCanvasSVG(figure)
+    figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
+    return "data:image/svg+xml;base64," + b64encode(file.getvalue().encode()).decode("ascii")

@@ -1,0 +1,107 @@
+"""Why a trained model may be wrong, in words: found by counting the raters' labels against its own estimate."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from annotruth.data.annotations import Annotations
+from annotruth.errors import DiffuseConfusionWarning, SmallImageWarning, UnansweredClassWarning, shorten
+from annotruth.fusion.identifiability import PREDICTED_ANSWERS, PREDICTED_MASKS, warn_identifiability
+from annotruth.methods import Method, MethodModel
+from annotruth.metrics import skill
+from annotruth.nn import AnySize
+from annotruth.training.counting import Counts, row_means
+from annotruth.training.label_raters import MOST_KEPT, Evidence
+
+DIFFUSE = 0.1
+"""By how much a learnt skill may lie below what the labels say."""
+
+
+def warn_doubts(
+    method: Method, counts: Counts, raters: Sequence[str], classes: Sequence[str], stacklevel: int = 2
+) -> list[str]:
+    """Warn of what speaks against a model of masks; return the same in words."""
+    problems: list[str] = []
+    # Judged by the labels: learnt matrices may look sound, whatever was drawn.
+    decided = row_means(counts.decided, counts.decided.sum(axis=2))
+    labelled = counts.decided.sum(axis=(1, 2))
+    if counts.learnt is not None and hasattr(method, "trace_weight"):
+        met = counts.met.sum(axis=0)
+        by_labels = np.where(labelled > 0, skill(row_means(met, met.sum(axis=2))), 0)
+        problems += warn_diffuse(skill(counts.confusion()), by_labels, raters, stacklevel + 1)
+    if method.learns_from_raters:
+        frequency = counts.decided.sum(axis=(0, 2))
+        problems += warn_identifiability(
+            decided, frequency / frequency.sum(), labelled, raters=raters, classes=classes,
+            yardstick=PREDICTED_MASKS, alike=counts.alike, stacklevel=stacklevel + 1,
+        )  # fmt: skip
+    return problems
+
+
+def warn_answers(
+    method: Method,
+    evidence: Evidence,
+    annotations: Annotations,
+    matrix_of: Callable[[int], np.ndarray],
+    stacklevel: int = 2,
+) -> list[str]:
+    """Warn of what speaks against a model of a label table; return the same in words.
+
+    ``matrix_of`` gives a rater's matrix (classes, classes) by number.
+    """
+    problems: list[str] = []
+    never = np.bincount(annotations.answers.label, minlength=len(annotations.classes)) == 0
+    if never.any():
+        names = shorten([name for name, unseen in zip(annotations.classes, never) if unseen])
+        problems.append(f"Nobody ever answered {names}: the model cannot learn what that looks like.")
+        warnings.warn(problems[0], UnansweredClassWarning, stacklevel=stacklevel)
+    if method.learns_from_raters:
+        # Of more matrices than can be kept, those of the raters who answered most.
+        busiest = np.sort(np.argsort(-evidence.given)[: max(MOST_KEPT // len(never) ** 2, 3)])
+        problems += warn_identifiability(
+            np.stack([matrix_of(int(rater)) for rater in busiest]), np.where(never, 0, evidence.frequency),
+            evidence.given[busiest], raters=[annotations.raters[rater] for rater in busiest],
+            classes=annotations.classes, yardstick=PREDICTED_ANSWERS, stacklevel=stacklevel + 1,
+        )  # fmt: skip
+    return problems
+
+
+def warn_diffuse(learnt: np.ndarray, by_labels: np.ndarray, raters: Sequence[str], stacklevel: int = 2) -> list[str]:
+    """Warn where the learnt skill of a rater is far below what the labels say, (raters,) each.
+
+    Training makes the trace of the matrices as small as the labels allow. Given too much weight, it makes everybody out
+    to answer at random, and the network then learns little from anybody.
+
+    Examples
+    --------
+    >>> warn_diffuse(np.array([0.9, 0.5]), np.array([0.95, 0.5]), ["ann", "bob"])
+    []
+    """
+    worst = int((by_labels - learnt).argmax())
+    if by_labels[worst] - learnt[worst] <= DIFFUSE:
+        return []
+    problem = (
+        f"The learnt confusion is too diffuse: by the labels, counted against the estimated truth, {raters[worst]} has "
+        f"a skill of {by_labels[worst]:.2f}, but by the learnt matrix {learnt[worst]:.2f}. The trace weighs too much; "
+        "lower trace_weight, or leave it out."
+    )
+    warnings.warn(problem, DiffuseConfusionWarning, stacklevel=stacklevel)
+    return [problem]
+
+
+def warn_small(
+    parts: MethodModel, names: Sequence[str], shapes: Sequence[tuple[int, ...]], stacklevel: int = 2
+) -> None:
+    """Warn of images (*spatial) that annotruth's own network must pad."""
+    least = max((module.least for module in parts.modules() if isinstance(module, AnySize)), default=0)
+    small = [f"{name} ({'×'.join(map(str, shape))})" for name, shape in zip(names, shapes) if min(shape) < least]
+    if small:
+        warnings.warn(
+            f"Smaller than the {least} pixels along each axis that the network needs, and therefore padded: "
+            f"{shorten(small, 3)}.",
+            SmallImageWarning,
+            stacklevel=stacklevel,
+        )

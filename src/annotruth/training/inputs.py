@@ -1,0 +1,65 @@
+"""What a classifier is given, in the forms in which people have it, brought to annotations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from annotruth.data.annotations import Annotations
+from annotruth.data.answers import class_name, sort_answers
+from annotruth.errors import InputError
+from annotruth.validation import MISSING_LABEL
+
+
+def to_annotations(items: np.ndarray, names: list[str], answers: Any) -> tuple[Annotations, np.ndarray]:
+    """Join items with their answers; give annotations and the classes' labels as the user wrote them.
+
+    Parameters
+    ----------
+    items : (items, features), or (items, channels, *spatial)
+    names : the items' names
+    answers : labels (items, raters), -1 or nothing (None, nan) = not answered; labels (items,), as of one rater;
+        annotations of a label table; or a long table with the columns item, rater, label
+
+    Examples
+    --------
+    >>> annotations, labels = to_annotations(np.zeros((2, 3)), ["a", "b"], np.array([[4, 9], [-1, 9]]))
+    >>> annotations, labels
+    (Annotations(labels: 2 items, 2 raters, 2 classes, 3 answers), array([4, 9]))
+    """
+    if isinstance(answers, pd.DataFrame) and {"item", "rater", "label"} <= set(answers.columns):
+        answers = Annotations.from_table(answers, items=names)
+    if isinstance(answers, Annotations):
+        return _with_items(answers, items), np.array(answers.classes)
+    values = np.asarray(answers)
+    if values.ndim == 2 and values.shape[1] != 1:
+        missing = pd.isna(values)
+        if not np.issubdtype(values.dtype, np.str_):
+            missing |= values == MISSING_LABEL
+    else:
+        values = column_or_1d(values, warn=True)
+        check_classification_targets(values)
+        values = values[:, None]
+        missing = np.zeros(values.shape, dtype=bool)  # here -1 is a class like any other
+    if len(values) != len(items):
+        raise InputError(f"{len(items)} items but answers on {len(values)}: there must be one row each.")
+    item, rater = np.nonzero(~missing)
+    if len(item) == 0:
+        raise InputError("There is no answer to learn from: all of them are missing.")
+    labels, number = np.unique(values[item, rater], return_inverse=True)
+    made = Annotations(
+        kind="labels", items=names, raters=[f"rater_{r + 1}" for r in range(values.shape[1])],
+        classes=[class_name(label) for label in labels], answers=sort_answers(item, rater, number), images=items,
+    )  # fmt: skip
+    return made, labels
+
+
+def _with_items(annotations: Annotations, items: np.ndarray) -> Annotations:
+    """Put images or features to a label table that has none."""
+    if len(annotations) != len(items):
+        raise InputError(f"{len(items)} items but a label table of {len(annotations)}: there must be one row each.")
+    return annotations.with_images(items)

@@ -1,0 +1,244 @@
+"""Run a training: trainer, checkpoints, early stopping on noisy labels, logs, resume."""
+
+from __future__ import annotations
+
+import json
+import logging
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import lightning as L
+import pandas as pd
+import torch
+from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint, RichProgressBar
+from lightning.pytorch.loggers import TensorBoardLogger
+from torch.utils.data import DataLoader
+
+from annotruth.errors import AnnotruthError, InputError
+from annotruth.nn import training_together
+from annotruth.training.batch_norm import shared_batch_norm
+from annotruth.training.datasets import EpochSampler, Items, loader
+from annotruth.training.module import History, Training
+from annotruth.training.processes import Processes
+from annotruth.training.storage import plain
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long and how to train."""
+
+    max_epochs: int
+    batch_size: int
+    patience: int
+    seed: int
+    accelerator: str = "auto"
+    progress: bool = True
+    processes: Processes = field(default_factory=Processes)
+
+
+def check_accelerator(name: str, processes: Processes) -> None:
+    """Refuse an accelerator that Lightning does not know, or that this machine lacks, or has too few of."""
+    try:
+        with _quiet():
+            L.Trainer(
+                accelerator=name, logger=False, enable_checkpointing=False, enable_progress_bar=False,
+                enable_model_summary=False, **processes.for_trainer,
+            )  # fmt: skip
+    except Exception as error:  # there is one type for each reason; all of them say what to do
+        raise InputError(f"The accelerator {name!r} cannot be used: {error}") from error
+
+
+def run_training(
+    module: Training, train: Items, validation: Items | None, schedule: Schedule, folder: Path | None, resume: bool
+) -> pd.DataFrame:
+    """Train, and leave in the module the best weights; give the losses by epoch.
+
+    Parameters
+    ----------
+    validation : held-out items whose *noisy* labels decide which weights are best and when to stop; None = the last
+        epoch's are
+    folder : where checkpoints and logs go; None = nowhere
+    resume : go on from the folder's last checkpoint
+    """
+    last = folder / "checkpoints" / "last.ckpt" if folder is not None else None
+    settings = _settings(module, schedule)
+    if resume:
+        _check_resumable(last, settings)
+    with tempfile.TemporaryDirectory(prefix="annotruth-") as scratch:
+        best = ModelCheckpoint(
+            dirpath=(folder or Path(scratch)) / "checkpoints", filename="best", save_last=folder is not None,
+            monitor="judged" if validation is not None else None, enable_version_counter=False,
+        )  # fmt: skip
+        history = History(None if folder is None else folder / "logs" / "metrics.csv")
+        callbacks: list[L.Callback] = [history, best, _Settings(settings)]
+        if validation is not None:
+            callbacks.append(_Stopping("judged", patience=schedule.patience, check_finite=False))
+        if schedule.progress:
+            callbacks.append(RichProgressBar(leave=False))
+        with _quiet(), _repeatable(schedule.accelerator), _in_step(module, schedule.processes):
+            trainer = L.Trainer(
+                max_epochs=schedule.max_epochs,
+                accelerator=schedule.accelerator,
+                callbacks=callbacks,
+                logger=False if folder is None else TensorBoardLogger(folder, name="logs", version=""),
+                enable_progress_bar=schedule.progress,
+                enable_model_summary=False,
+                num_sanity_val_steps=0,
+                log_every_n_steps=1,
+                use_distributed_sampler=False,
+                **schedule.processes.for_trainer,
+            )
+            with _plain_errors(last):
+                trainer.fit(
+                    module,
+                    datamodule=_Loaders(train, validation, schedule),
+                    ckpt_path=str(last) if resume else None,
+                    weights_only=True,
+                )
+        if best.best_model_path:
+            module.load_state_dict(trainer.strategy.broadcast(_best(best) if trainer.is_global_zero else {}))
+    return history.frame()
+
+
+@contextmanager
+def _in_step(module: Training, processes: Processes) -> Iterator[None]:
+    """Let several processes, each with its share of a batch, do what one would with all of it."""
+    if processes.count == 1:
+        yield
+    else:
+        with shared_batch_norm(module), training_together():
+            yield
+
+
+def _best(checkpoints: ModelCheckpoint) -> dict[str, Any]:
+    return torch.load(checkpoints.best_model_path, map_location="cpu", weights_only=True)["state_dict"]
+
+
+class _Loaders(L.LightningDataModule):
+    """This process's share of the items. Which process it is, Lightning knows only after it has started them all."""
+
+    def __init__(self, train: Items, validation: Items | None, schedule: Schedule) -> None:
+        super().__init__()
+        self.train, self.validation, self.schedule = train, validation, schedule
+
+    def train_dataloader(self) -> DataLoader:
+        assert self.trainer is not None
+        order = EpochSampler(self.train, self.schedule.seed)
+        return loader(
+            self.train, self.schedule.batch_size, order, self.trainer.global_rank, self.trainer.world_size
+        )  # fmt: skip
+
+    def val_dataloader(self) -> DataLoader | list[DataLoader]:
+        assert self.trainer is not None
+        if self.validation is None:
+            return []
+        processes, items = self.trainer.world_size, len(self.validation)
+        # Each item once; where that would leave somebody without any, everybody looks at all.
+        own = range(self.trainer.global_rank, items, processes) if items >= processes else range(items)
+        return loader(self.validation, max(self.schedule.batch_size // processes, 1), own)
+
+
+class _Stopping(EarlyStopping):
+    """Stops early, but not before the method's loss has taken its final form."""
+
+    def on_train_epoch_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        if isinstance(pl_module, Training) and pl_module.method.settled(pl_module.parts, pl_module.progress):
+            super().on_train_epoch_end(trainer, pl_module)
+
+
+class _Settings(L.Callback):
+    """Puts what a training was asked for into its checkpoints."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.settings = settings
+
+    def on_save_checkpoint(self, trainer: L.Trainer, pl_module: L.LightningModule, checkpoint: dict[str, Any]) -> None:
+        checkpoint["annotruth"] = self.settings
+
+
+def _settings(module: Training, schedule: Schedule) -> dict[str, Any]:
+    """What must stay the same for a training to be resumed."""
+    settings = {
+        "method": module.method.name, **vars(module.method), "max_epochs": schedule.max_epochs,
+        "batch_size": schedule.batch_size, "learning_rate": module.learning_rate, "seed": schedule.seed,
+        "training items": len(module.items), **module.names,
+    }  # fmt: skip
+    return json.loads(json.dumps(settings, default=plain))
+
+
+def _check_resumable(last: Path | None, settings: dict[str, Any]) -> None:
+    """Refuse to resume where nothing was begun, or something else was."""
+    if last is None:
+        raise InputError("A training is resumed from its run_folder; give that.")
+    if not last.is_file():
+        raise InputError(f"There is no checkpoint to resume from at {last}; start anew without resume.")
+    try:
+        before = torch.load(last, map_location="cpu", weights_only=True)["annotruth"]
+    except Exception as error:
+        raise InputError(f"{last} is damaged or no checkpoint of annotruth; start anew without resume.") from error
+    names = {**before, **settings}
+    changed = [f"{n} (then {before.get(n)}, now {settings.get(n)})" for n in names if before.get(n) != settings.get(n)]
+    if changed:
+        raise InputError(
+            f"{last} belongs to a training with another {', another '.join(changed)}; resume with the same settings, "
+            "or start anew without resume."
+        )
+
+
+@contextmanager
+def _plain_errors(last: Path | None) -> Iterator[None]:
+    """Ctrl-C stays Ctrl-C, where Lightning would end the whole program; a failure says what is left."""
+    try:
+        yield
+    except SystemExit as stop:
+        if isinstance(stop.__context__, KeyboardInterrupt):
+            raise stop.__context__ from None
+        raise
+    except AnnotruthError as error:
+        if last is None or not last.is_file():
+            raise
+        raise type(error)(f"{error} The last good checkpoint is {last}.") from error
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep the trainer's own advice (hardware found, worker processes) off the user's screen."""
+    logs = [logging.getLogger(name) for name in ("lightning.pytorch", "lightning.fabric")]
+    levels = [log.level for log in logs]
+    for log in logs:
+        log.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            for words in (
+                "does not have many workers", "exists and is not empty", "LeafSpec", "tip", "val_dataloader",
+                "across ranks is zero",
+            ):  # fmt: skip
+                warnings.filterwarnings("ignore", f".*{words}.*")
+            yield
+    finally:
+        for log, level in zip(logs, levels):
+            log.setLevel(level)
+
+
+@contextmanager
+def _repeatable(accelerator: str) -> Iterator[None]:
+    """The same seed gives the same bits on a CPU; other devices do their best. The user's own settings come back."""
+    before, warn_only = (
+        torch.are_deterministic_algorithms_enabled(),
+        torch.is_deterministic_algorithms_warn_only_enabled(),
+    )
+    # Filling memory before it is written to takes a tenth of a step, and only helps where memory is read unwritten.
+    fill = torch.utils.deterministic.fill_uninitialized_memory  # type: ignore[attr-defined]
+    torch.use_deterministic_algorithms(True, warn_only=accelerator not in ("cpu", "auto") or torch.cuda.is_available())
+    torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
+    try:
+        with torch.random.fork_rng():
+            yield
+    finally:
+        torch.use_deterministic_algorithms(before, warn_only=warn_only)
+        torch.utils.deterministic.fill_uninitialized_memory = fill  # type: ignore[attr-defined]
