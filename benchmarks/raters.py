@@ -11,9 +11,8 @@ import torch
 from annotruth import Annotations
 from annotruth.data.answers import sort_answers
 from annotruth.methods import DataSpec, make_method
-from annotruth.training.answered import LabelTableDataset
-from annotruth.training.datasets import Standard
-from annotruth.training.optimiser import RowAdamW
+from annotruth.training.datasets import LabelTableDataset, Standard
+from annotruth.training.module import RowAdamW
 from benchmarks.measure import PeakMemory, Row, in_turns
 from benchmarks.results import report
 
@@ -35,13 +34,13 @@ def items(raters: int, classes: int, size: tuple[int, ...]) -> LabelTableDataset
         raters=[str(number) for number in range(raters)], images=rng.normal(size=(ITEMS, *size)).astype(np.float32),
         answers=sort_answers(item, rater, rng.integers(0, classes, len(item))),
     )  # fmt: skip
-    return LabelTableDataset(annotations, Standard([0.0] * size[0], [1.0] * size[0]))
+    return LabelTableDataset(annotations).standardise(Standard([0.0] * size[0], [1.0] * size[0]))
 
 
 def training(method: str, raters: int, classes: int, size: tuple[int, ...]) -> Callable[[], None]:
     """A step: the next batch put together, loss, gradients, optimiser; after the warm-up."""
     torch.manual_seed(SEED)
-    made, data = make_method(method, task="labels"), items(raters, classes, size)
+    made, data = make_method(method, "labels"), items(raters, classes, size)
     parts = made.build(DataSpec(size[0], raters, classes, len(size) - 1, "labels"))
     if method == "global-cm":
         parts.get_buffer("stage").fill_(1)

@@ -19,7 +19,7 @@ def test_rows_exist_have_names_of_their_own_and_the_paper_speaks_of_them():
         labels = [row.label for row in experiment.rows]
         assert len(set(labels)) == len(labels)
         for row in experiment.rows:
-            make_method(row.method, dict(row.options), experiment.learner.task)
+            make_method(row.method, experiment.learner.task, dict(row.options))
         for setting in experiment.settings:
             assert set(experiment.paper.get(setting, {})) <= {*labels, "prob-unet"}
 

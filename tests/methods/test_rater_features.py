@@ -51,7 +51,7 @@ def test_missing_and_strange_features_are_named(names, words):
     with pytest.raises(InputError, match=words):
         RaterCode.of(annotations(), names)
     with pytest.raises(InputError, match=words):
-        make_method("global-cm", {"rater_features": names}, "masks").check(annotations())
+        make_method("global-cm", "masks", {"rater_features": names}).check(annotations())
 
 
 def test_a_feature_must_be_of_one_kind():
@@ -80,17 +80,17 @@ def test_a_new_rater_the_model_cannot_know(features, words):
 @pytest.mark.parametrize("given", ["years,site", " years , site", ["years", "site"], ("years", "site")])
 def test_names(given):
     assert feature_names(given) == ("years", "site")
-    assert make_method("pixel-cm", {"rater_features": given}).rater_features == ("years", "site")
+    assert make_method("pixel-cm", "masks", {"rater_features": given}).rater_features == ("years", "site")
 
 
 @pytest.mark.parametrize("given", ["years,", [1], 7, ["years", "years"], None])
 def test_wrong_names(given):
     with pytest.raises(InputError, match=r"rater.features?"):
-        make_method("pixel-cm", {"rater_features": given})
+        make_method("pixel-cm", "masks", {"rater_features": given})
 
 
 def test_methods_that_take_no_features():
     with pytest.raises(InputError, match="pixel-cm-lowrank takes no rater_features"):
-        make_method("pixel-cm-lowrank", {"rater_features": "years"})
+        make_method("pixel-cm-lowrank", "masks", {"rater_features": "years"})
     with pytest.raises(InputError, match="features='own'"):
-        make_method("pixel-cm", {"rater_features": "years", "features": "shared"})
+        make_method("pixel-cm", "masks", {"rater_features": "years", "features": "shared"})

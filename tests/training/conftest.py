@@ -70,7 +70,7 @@ def tiny() -> Callable[..., Segmenter]:
 @pytest.fixture(scope="session")
 def weights() -> Callable[[Segmenter], dict[str, torch.Tensor]]:
     """Give a function that reads all of a model's weights."""
-    return lambda model: {name: value.clone() for name, value in model._parts.state_dict().items()}
+    return lambda model: {name: value.clone() for name, value in model.module_.state_dict().items()}
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotruth import Annotations
-from annotruth.methods import make_method
 from annotruth.training import augment as module
 from annotruth.training.augment import augment
 from annotruth.training.datasets import MaskDataset, Standard
@@ -94,7 +93,7 @@ def test_training_sees_each_item_anew_and_the_same_way_again():
     masks = np.random.default_rng(0).integers(0, 3, (4, 2, 16, 16)).astype(np.uint8)
     annotations = Annotations.from_masks(masks, images=masks[:, :1].astype(np.float32), classes=3)
     cases, again = (
-        MaskDataset(annotations, make_method("mean"), Standard([0.0], [1.0]), augment=True, seed=5) for _ in range(2)
+        MaskDataset(annotations, augment=True, seed=5).standardise(Standard([0.0], [1.0])) for _ in range(2)
     )
     first = cases.__getitems__([0, 1, 2, 3])
     for one, other in zip(first[:2], again.__getitems__([3, 2, 1, 0])[:2]):

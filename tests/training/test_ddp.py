@@ -23,7 +23,7 @@ from annotruth.errors import InputError
 from annotruth.io import write_case_folder
 from annotruth.training.batch_norm import shared_batch_norm
 from annotruth.training.datasets import SharedBatches
-from annotruth.training.processes import Processes
+from annotruth.training.trainer import Processes
 
 pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
 
@@ -101,7 +101,7 @@ def weights_that_matter(model: Segmenter) -> dict[str, torch.Tensor]:
 
     They show in running means, and so in the best validation loss.
     """
-    state = model._parts.state_dict()
+    state = model.module_.state_dict()
     return {name: state[name] for name in state if not name.endswith(("conv.bias", "running_mean", "best"))}
 
 
@@ -120,22 +120,22 @@ def test_a_warm_up_goes_through_its_stages_in_step(folder, tmp_path):
     alone = in_one_process(folder, tmp_path, "global-cm")
     together = load_model(folder / "global-cm-True.annotruth")
     for stage in ("weighed_from", "joint_from"):
-        assert getattr(together._parts, stage) == getattr(alone._parts, stage) < 1
-    torch.testing.assert_close(together._parts.consensus.counts, alone._parts.consensus.counts, rtol=0.05, atol=5)
+        assert getattr(together.module_, stage) == getattr(alone.module_, stage) < 1
+    torch.testing.assert_close(together.module_.consensus.counts, alone.module_.consensus.counts, rtol=0.05, atol=5)
     np.testing.assert_allclose(together.history_.train_loss, alone.history_.train_loss, rtol=0.02)
 
 
 def test_marks_are_counted_over_all_processes(folder, tmp_path):
     alone = in_one_process(folder, tmp_path, "coarse-cm")
     together = load_model(folder / "coarse-cm-True.annotruth")
-    torch.testing.assert_close(together._parts.marking.marks, alone._parts.marking.marks, rtol=0.02, atol=2)
+    torch.testing.assert_close(together.module_.marking.marks, alone.module_.marking.marks, rtol=0.02, atol=2)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_all_processes_end_with_the_same_model(folder, method):
     first, second = (load_model(folder / f"{method}-{first}.annotruth") for first in (True, False))
-    others = second._parts.state_dict()
-    assert all(torch.equal(value, others[name]) for name, value in first._parts.state_dict().items())
+    others = second.module_.state_dict()
+    assert all(torch.equal(value, others[name]) for name, value in first.module_.state_dict().items())
     np.testing.assert_array_equal(first.confusion_, second.confusion_)
 
 

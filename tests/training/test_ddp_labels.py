@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from annotruth import Classifier, load_model
-from annotruth.training.optimiser import RowAdamW, touched_rows
+from annotruth.training.module import RowAdamW, touched_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.AnnotruthWarning")
 
@@ -67,9 +67,9 @@ def test_two_processes_learn_what_one_does(folder: Path, method: str) -> None:
     fit = runpy.run_path(str(folder / "script.py"))["fit"]
     alone: Classifier = fit(np.load(folder / "data.npz"), 1, method, **METHODS[method])
     first, second = (load_model(folder / f"{method}-{which}.annotruth") for which in (True, False))
-    for name, value in alone._parts.state_dict().items():
-        torch.testing.assert_close(first._parts.state_dict()[name], value, rtol=1e-4, atol=1e-5, msg=name)
-        assert torch.equal(first._parts.state_dict()[name], second._parts.state_dict()[name]), name
+    for name, value in alone.module_.state_dict().items():
+        torch.testing.assert_close(first.module_.state_dict()[name], value, rtol=1e-4, atol=1e-5, msg=name)
+        assert torch.equal(first.module_.state_dict()[name], second.module_.state_dict()[name]), name
     np.testing.assert_allclose(first.confusion_, alone.confusion_, atol=1e-4)
     np.testing.assert_allclose(first.history_, alone.history_, rtol=1e-4)
     assert first.settings_["devices"] == 2

@@ -37,8 +37,8 @@ def test_warm_up_is_not_cut_short(cases, tiny, monkeypatch):
     assert len(tiny("mean", **params).fit(cases).history_) == 2
     # The loss of the epoch in which the warm-up ends is the first to count; the next is worse.
     model = tiny("global-cm", warmup=0.6, **params).fit(cases)
-    assert model._parts.joint_from >= 0.6
-    assert len(model.history_) == min(int(10 * model._parts.joint_from) + 2, 10)
+    assert model.module_.joint_from >= 0.6
+    assert len(model.history_) == min(int(10 * model.module_.joint_from) + 2, 10)
 
 
 def test_validation_loss_is_the_mean_over_noisy_labels(make_cases, tiny):

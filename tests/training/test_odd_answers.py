@@ -10,7 +10,7 @@ import pytest
 
 import annotruth as at
 from annotruth.errors import InputError, UnansweredClassWarning
-from annotruth.training.label_raters import Evidence
+from annotruth.training.rater_counts import AnswerCounts
 
 # Trainings of an epoch or two: a model that knows little is rightly doubted.
 pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
@@ -137,8 +137,8 @@ def test_an_unsure_network_does_not_make_good_raters_look_careless() -> None:
     unsure = np.full((500, 10), 0.4 / 9)
     unsure[np.arange(500), truth] = 0.6
     learnt = np.stack([matrix] * 5)
-    together = Evidence.of(ann, lambda items: unsure[items.start : items.stop], learnt)
-    alone = Evidence.of(ann, lambda items: unsure[items.start : items.stop])
+    together = AnswerCounts.of(ann, lambda items: unsure[items.start : items.stop], learnt)
+    alone = AnswerCounts.of(ann, lambda items: unsure[items.start : items.stop])
     bounds = together.skill_interval(together.skill())
     assert ((bounds[:, 0] < 0.7) & (bounds[:, 1] > 0.7)).all()
     assert (alone.skill_interval(alone.skill())[:, 1] < 0.6).all()

@@ -51,7 +51,7 @@ def test_trained_saved_and_loaded(cases, tiny, tmp_path, make, method):
     network = make()
     before = {name: value.clone() for name, value in network.state_dict().items()}
     model = tiny(method, network=network, max_epochs=1).fit(cases)
-    learnt = model._parts.truth.state_dict()
+    learnt = model.module_.truth.state_dict()
     assert all(torch.equal(before[name], value) for name, value in network.state_dict().items())
     assert not all(torch.equal(before[name], value) for name, value in learnt.items())
     assert model.settings_["network"] == "own"

@@ -50,7 +50,7 @@ def test_checkpoints_hold_no_pickled_code(trained, name):
 def test_the_model_has_the_best_weights(trained, weights, same):
     folder, model = trained
     state = torch.load(folder / "checkpoints" / "best.ckpt", weights_only=True)["state_dict"]
-    assert same({name.removeprefix("parts."): value for name, value in state.items()}, weights(model))
+    assert same({name.removeprefix("model."): value for name, value in state.items()}, weights(model))
 
 
 def test_without_a_folder_nothing_is_written(cases, tiny, tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ from torch import nn
 
 from annotruth.errors import InputError
 from annotruth.methods import DataSpec, make_method, methods_for
-from annotruth.methods.base import in_rounds
+from annotruth.methods.inference import in_rounds, sample_drawings
 from annotruth.metrics import ged, ged_per_item
 
 pytestmark = pytest.mark.filterwarnings(
@@ -70,10 +70,10 @@ def test_labels_are_drawn_as_often_as_raters_would_give_them(learnt, method):
 def test_a_person_draws_generously_or_sparingly_throughout(learnt):
     """Chance decides once: of two drawings by the same person, one lies within the other."""
     fitted, annotations = learnt
-    method, parts = make_method("oracle-cm", fitted["oracle-cm"].options, "masks"), fitted["oracle-cm"]._parts
+    method, parts = make_method("oracle-cm", "masks", fitted["oracle-cm"].options), fitted["oracle-cm"].module_
     image = torch.as_tensor(annotations.images[:1])
     shape = DataSpec(1, 3, 2, 2)
-    drawn = method.drawings(parts, image, 30, torch.Generator().manual_seed(0), shape).argmax(dim=2)[:, 0]
+    drawn = sample_drawings(method, parts, image, 30, torch.Generator().manual_seed(0), shape).argmax(dim=2)[:, 0]
     who = in_rounds(3, 30, torch.Generator().manual_seed(0))
     for rater in range(3):
         own = drawn[who == rater]
@@ -85,7 +85,7 @@ def test_separate_gives_what_one_network_draws(learnt):
     fitted, annotations = learnt
     model, image = fitted["separate"], annotations.images[:1]
     with torch.no_grad():
-        scores = model._parts.log_networks(model._standardised(image[0], "")[None])
+        scores = model.module_.log_networks(model._standardised(image[0], "")[None])
     networks = np.stack([one.argmax(dim=1)[0].numpy() for one in scores])
     samples = model.sample(image, 40)[:, 0]
     same = (samples[:, None] == networks).all(axis=(2, 3))

@@ -68,9 +68,9 @@ def test_the_file_is_a_json_head_and_plain_numbers(model, path):
     assert facts["kind"] == "Segmenter"
     assert facts["annotruth"] == annotruth.__version__
     raters = {f"raters.{name}": value for name, value in vars(model._raters).items()}
-    size = sum(value.nbytes for value in (*model._parts.state_dict().values(), *raters.values()))
+    size = sum(value.nbytes for value in (*model.module_.state_dict().values(), *raters.values()))
     assert len(content) == 8 + length + size
-    assert set(head) == {*model._parts.state_dict(), *raters}
+    assert set(head) == {*model.module_.state_dict(), *raters}
 
 
 def test_loading_never_unpickles(path, monkeypatch):
@@ -124,7 +124,7 @@ def test_weights_of_another_method(model, path, tmp_path):
     facts = read_facts(path)
     facts["params"]["method"] = "mean"
     del facts["params"]["trace_weight"]
-    wrong = write_model(tmp_path / "wrong.annotruth", "Segmenter", facts, model._parts.state_dict())
+    wrong = write_model(tmp_path / "wrong.annotruth", "Segmenter", facts, model.module_.state_dict())
     with pytest.raises(InputError, match="does not fit"):
         load_model(wrong)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
@@ -22,6 +23,7 @@ from annotruth.cli.printing import print_raters, progress_bar, screen
 from annotruth.errors import InputError
 
 if TYPE_CHECKING:
+    from annotruth.io import Problem
     from annotruth.training.runs import Run
 
 
@@ -99,30 +101,27 @@ def train(
     from annotruth.io import load
 
     annotations = load(cases, **data)
-    from annotruth.nn import classifier_network
-    from annotruth.training import Classifier, Segmenter
-    from annotruth.training.processes import Processes
-    from annotruth.training.runs import Run, refuse_used_run, start_run, train_run
+    from annotruth.training.runs import Run, make_model, read_cases, refuse_used_run, start_run, train_run
+    from annotruth.training.trainer import Processes
 
     first = Processes(devices, nodes, strategy).is_first
     screen.quiet = not first  # the same command runs in every process
     screen.print(f"{annotations!r} in {cases}")
+    params = run.params if run is not None else {name: value for name, value in settings.items() if value is not None}
+    model = make_model(annotations, params, progress=not quiet)
+    if run is None and first:
+        refuse_used_run(output, overwrite)
+    with progress_bar(quiet or not first) as tell:
+        read = read_cases(
+            model, annotations, known_masks if run is None else run.known_masks,
+            partial(_find_problems, cases, data), lambda done, total: tell("Reading", done, total),
+        )  # fmt: skip
     if run is None:
-        estimator: Any = Classifier if is_table else Segmenter
-        model = estimator(**{name: value for name, value in settings.items() if value is not None})
         params = {name: value for name, value in model.get_params().items() if name != "progress"}
+        run = Run(output, str(cases.resolve()), params, data, known_masks=known_masks)
         if first:
-            refuse_used_run(output, overwrite)
-            # Whatever is wrong is said before an earlier run is overwritten.
-            model._checked(annotations, True) if known_masks else model._checked(annotations)
-            if network is not None:
-                channels, *spatial = annotations.item_image(0).shape
-                classifier_network(network, channels, len(annotations.classes), len(spatial))
-            _refuse_bad_files(cases, data, quiet)
             run = start_run(output, cases, params, overwrite, data, known_masks)
-        else:
-            run = Run(output, str(cases.resolve()), params, data, known_masks=known_masks)
-    trained = train_run(run, annotations, resume=resume, progress=not quiet)
+    trained = train_run(run, annotations, model=model, data=read, resume=resume)
     print_raters(trained.ranking_)
     what = "FEATURES" if "features" in run.inputs else "IMAGES"
     screen.print(
@@ -158,14 +157,9 @@ def _opened(output: Path, cases: Path, inputs: dict[str, Path | None], where: di
     return run
 
 
-def _refuse_bad_files(cases: Path, inputs: dict[str, str], quiet: bool) -> None:
-    """Read every file once, so that a bad one is met before training, not in the middle of it."""
-    from annotruth.io import check as find_problems
+def _find_problems(cases: Path, inputs: dict[str, str]) -> list[Problem]:
+    """Every problem of every file."""
+    from annotruth.io import check
 
-    known = {name: value for name, value in inputs.items() if name != "truth"}
-    with progress_bar(quiet) as tell:
-        problems = find_problems(cases, lambda done, total: tell("Checking", done, total), **known)
-    fatal = [problem for problem in problems if problem.severity == "fatal"]
-    if fatal:
-        more = f" ({len(fatal) - 1} more: `annotruth check` lists them.)" if len(fatal) > 1 else ""
-        raise InputError(f"{fatal[0]}{more}")
+    known: dict[str, Any] = {name: value for name, value in inputs.items() if name != "truth"}
+    return check(cases, **known)

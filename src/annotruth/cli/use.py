@@ -54,10 +54,10 @@ def predict(
 
 def _draw(model: Segmenter, images: Path, output: Path, asked: dict[str, Any], overwrite: bool, quiet: bool) -> None:
     from annotruth.io import fresh_folder, load_images, write_mask, write_probabilities
-    from annotruth.methods import make_method
+    from annotruth.methods.inference import predict_options
 
     # Refuses what the method cannot be asked before anything is written.
-    make_method(model.method, model.options, model.task).asked(model.raters_, **asked)
+    predict_options(model.method_, model.raters_, **asked)
     data = load_images(images, rank=model.dims_, classes=model.classes_)
     data.pixel_values = model.pixel_values_
     fresh_folder(output, overwrite)

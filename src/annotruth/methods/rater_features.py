@@ -96,18 +96,26 @@ def feature_names(names: Sequence[str] | str) -> tuple[str, ...]:
     >>> feature_names("years, site"), feature_names(["years"])
     (('years', 'site'), ('years',))
     """
+    if names == ():
+        return ()
     listed = names.split(",") if isinstance(names, str) else names
     if not isinstance(listed, Sequence) or not all(isinstance(name, str) and name.strip() for name in listed):
         raise InputError(f"rater_features are names of what is known of raters, such as 'years,site', not {names!r}.")
     return unique_names([name.strip() for name in listed], "rater feature")
 
 
-def know_raters(annotators: nn.Module, annotations: Annotations, names: Sequence[str]) -> None:
+def check_features(annotations: Annotations, names: Sequence[str]) -> None:
+    """Refuse annotations that lack one of the features of any rater."""
+    if names:
+        RaterCode.of(annotations, names)
+
+
+def tell_features(annotators: nn.Module, annotations: Annotations, names: Sequence[str]) -> None:
     """Tell an annotator model with a ``FeatureTable`` its raters' features, and how many of the items each labelled."""
-    table = annotators.table
-    assert isinstance(table, FeatureTable)
-    columns = RaterCode.of(annotations, names).encode_all(annotations)
-    table.know(torch.from_numpy(columns), torch.from_numpy(annotations.labelled().mean(axis=0)))
+    table = getattr(annotators, "table", None)
+    if isinstance(table, FeatureTable):
+        columns = RaterCode.of(annotations, names).encode_all(annotations)
+        table.know(torch.from_numpy(columns), torch.from_numpy(annotations.labelled().mean(axis=0)))
 
 
 def _value(features: Mapping[str, Any], name: str, who: str) -> float | str:

@@ -15,14 +15,14 @@ from torch import nn
 
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
-from annotruth.methods import DataSpec, Method, make_method
+from annotruth.fusion.gold import Gold
+from annotruth.methods import DataSpec
 from annotruth.nn import classifier_network
-from annotruth.training.answered import LabelTableDataset
-from annotruth.training.datasets import Standard
-from annotruth.training.diagnostics import warn_answers
-from annotruth.training.estimator import Estimator
+from annotruth.training.datasets import LabelTableDataset, Progress, read_images
+from annotruth.training.diagnostics import warn_of_answers
+from annotruth.training.estimator import Data, Estimator
 from annotruth.training.inputs import to_annotations
-from annotruth.training.label_raters import BLOCK, MOST_KEPT, Evidence
+from annotruth.training.rater_counts import BLOCK, MOST_KEPT, AnswerCounts
 from annotruth.training.raters import RaterFacts
 from annotruth.validation import MISSING_LABEL, finite_image
 
@@ -39,9 +39,9 @@ class Classifier(ClassifierMixin, Estimator):
 
     Parameters
     ----------
-    method : how to learn; ``annotruth.methods.METHODS`` lists the names
+    method : how to learn; ``annotruth.methods.methods_for("labels")`` lists the names
     network : "cnn" or "resnet" for images, "mlp" or "linear" for features, or your own ``nn.Module`` from images
-        (batch, channels, *spatial) or features (batch, features) to class scores (batch, classes); None = "cnn" or
+        (batch, channels, *spatial) or features (batch, features) to class logits (batch, classes); None = "cnn" or
         "mlp"
     max_epochs : passes over the training items at most; None = 30, or as many as make 600 steps
     batch_size : items per step; None = 50
@@ -132,23 +132,49 @@ class Classifier(ClassifierMixin, Estimator):
         run_folder : where checkpoints and logs (CSV, TensorBoard) go; None = nowhere
         resume : go on where a training in ``run_folder`` was cut off
         """
-        annotations, self.classes_ = self._taken_in(X, answers)
-        method = self._checked(annotations)
+        annotations, self.classes_ = self._take_in(X, answers)
+        return self._learn(self._read(self._check(annotations)), run_folder, resume)
+
+    def _check(self, annotations: Annotations, truth: Gold = None) -> Annotations:
+        if truth is not None:
+            raise InputError("Classifier does not learn from known truth beside the answers.")
+        if annotations.kind != "labels":
+            raise InputError("Classifier learns from a label table; these annotations are masks: use Segmenter.")
+        if not annotations.has_images:
+            raise InputError("Classifier needs images or features: give them with images=, or as an array beside them.")
+        if len(annotations.classes) < 2:
+            raise InputError(f"There is only one class, {annotations.classes[0]}, so there is nothing to tell apart.")
+        self.method_ = self._checked_method()
+        self.method_.check(annotations)
+        return annotations
+
+    def _read(self, annotations: Annotations, tell: Progress | None = None) -> Data:
+        if not hasattr(self, "classes_"):
+            self.classes_ = np.array(annotations.classes)
         self.raters_ = annotations.raters
-        train, held_out = self._split(self._taught(method, annotations))
-        self._standard = Standard.of(train)
-        size = train.item_image(0).shape
-        self._shape = DataSpec(size[0], len(annotations.raters), len(annotations.classes), len(size) - 1, self.task)
-        items = LabelTableDataset(train, self._standard)
-        validation = None if held_out is None else LabelTableDataset(held_out, self._standard)
-        self._build(method)
-        method.prepare(self._parts, annotations)
-        self._check_network(size, (self._shape.classes,))
-        self._train(method, items, validation, int(self.batch_size or BATCH_ITEMS), run_folder, resume)
-        self._learn_annotators(method, annotations)
+        annotations = read_images(annotations, tell)
+        train, held_out = (
+            None if part is None else LabelTableDataset(part) for part in self._split(self._label_targets(annotations))
+        )
+        assert train is not None
+        self._standard = train.measure()
+        size = train.annotations.item_image(0).shape
+        self._spec = DataSpec(size[0], len(annotations.raters), len(annotations.classes), len(size) - 1, self.task)
+        with torch.random.fork_rng():
+            self._own_network()  # a name that is not known, or does not go with these items, is refused before training
+        for items in (train, held_out):
+            if items is not None:
+                items.standardise(self._standard)
+        return Data(train, held_out, annotations)
+
+    def _learn(self, data: Data, run_folder: str | Path | None, resume: bool) -> Classifier:
+        self._build(data.annotations)
+        self._check_network(data.train.annotations.item_image(0).shape, (self._spec.classes,))
+        self._train(data.train, data.held_out, int(self.batch_size or BATCH_ITEMS), run_folder, resume)
+        self._learn_annotators(data.annotations)
         return self
 
-    def _taken_in(self, X: Any, answers: Any) -> tuple[Annotations, np.ndarray]:
+    def _take_in(self, X: Any, answers: Any) -> tuple[Annotations, np.ndarray]:
         """What was given, as annotations, and the classes' labels."""
         if isinstance(X, Annotations):
             if answers is not None:
@@ -166,20 +192,9 @@ class Classifier(ClassifierMixin, Estimator):
             return np.asarray(X)
         return validate_data(self, X, reset=reset, dtype=np.float32, ensure_all_finite=False)
 
-    def _checked(self, annotations: Annotations) -> Method:
-        if annotations.kind != "labels":
-            raise InputError("Classifier learns from a label table; these annotations are masks: use Segmenter.")
-        if not annotations.has_images:
-            raise InputError("Classifier needs images or features: give them with images=, or as an array beside them.")
-        if len(annotations.classes) < 2:
-            raise InputError(f"There is only one class, {annotations.classes[0]}, so there is nothing to tell apart.")
-        method = self._checked_method()
-        method.check(annotations)
-        return method
-
-    def _taught(self, method: Method, annotations: Annotations) -> Annotations:
+    def _label_targets(self, annotations: Annotations) -> Annotations:
         """The label table that the method learns from, without the items nobody says anything of."""
-        answers = method.label_targets(annotations)
+        answers = self.method_.label_targets(annotations)
         taught = Annotations(
             kind="labels", items=annotations.items, classes=annotations.classes, answers=answers,
             raters=annotations.raters if answers is annotations.answers else ["fused"],
@@ -192,11 +207,11 @@ class Classifier(ClassifierMixin, Estimator):
 
     def _own_network(self) -> nn.Module | None:
         if isinstance(self.network, str):
-            return classifier_network(self.network, self._shape.channels, self._shape.classes, self._shape.dims)
+            return classifier_network(self.network, self._spec.channels, self._spec.classes, self._spec.dims)
         return super()._own_network()
 
     def _network_name(self) -> str:
-        default = "cnn" if self._shape.dims else "mlp"
+        default = "cnn" if self._spec.dims else "mlp"
         return "own" if isinstance(self.network, nn.Module) else self.network or default
 
     def _epochs(self, items: int, batch_size: int) -> int:
@@ -207,20 +222,20 @@ class Classifier(ClassifierMixin, Estimator):
     def _rate(self) -> float:
         return RATES[self._network_name()] if self.learning_rate is None else float(self.learning_rate)
 
-    def _learn_annotators(self, method: Method, annotations: Annotations) -> None:
-        confusion, skill = self._learnt_matrices() if method.learns_annotators else (None, None)
-        evidence = Evidence.of(
+    def _learn_annotators(self, annotations: Annotations) -> None:
+        confusion, skill = self._learnt_matrices() if self.method_.learns_annotators else (None, None)
+        counts = AnswerCounts.of(
             annotations, lambda items: self._probabilities(annotations.item_image, items, annotations.items), confusion
         )
         if skill is None:
-            confusion, skill = evidence.confusion(), evidence.skill()
+            confusion, skill = counts.confusion(), counts.skill()
         self._set_annotators(
             RaterFacts(
-                skill, evidence.skill_interval(skill), evidence.given.astype(np.int64), confusion,
-                evidence.confusion_interval(confusion),
+                skill, counts.skill_interval(skill), counts.given.astype(np.int64), confusion,
+                counts.confusion_interval(confusion),
             )
         )  # fmt: skip
-        self.warnings_ = warn_answers(method, evidence, annotations, self._matrix_of, stacklevel=4)
+        self.warnings_ = warn_of_answers(self.method_, counts, annotations, self._matrix_of, stacklevel=5)
 
     @torch.no_grad()
     def _learnt_matrices(self) -> tuple[np.ndarray | None, np.ndarray]:
@@ -232,20 +247,20 @@ class Classifier(ClassifierMixin, Estimator):
         return None, np.array([np.diagonal(self._matrices(torch.tensor([r]))[0]).mean() for r in range(n_raters)])
 
     def _matrix_of(self, rater: int) -> np.ndarray:
-        if self._raters.confusion is None and make_method(self.method, self.options, self.task).learns_annotators:
+        if self._raters.confusion is None and self.method_.learns_annotators:
             return self._matrices(torch.tensor([rater]))[0]
         return super()._matrix_of(rater)
 
     @torch.no_grad()
     def _matrices(self, raters: torch.Tensor) -> np.ndarray:
-        any_image = torch.zeros(1, self._shape.channels, *[1] * self._shape.dims)  # the matrices are the same for all
-        return self._parts.annotators(any_image, raters).dense()[0].double().numpy()
+        any_image = torch.zeros(1, self._spec.channels, *[1] * self._spec.dims)  # the matrices are the same for all
+        return self.module_.annotators(any_image, raters).dense()[0].double().numpy()
 
     @property
     def dims_(self) -> int:
         """How many spatial axes the images have; 0 = feature vectors."""
         check_is_fitted(self, "annotators_")
-        return self._shape.dims
+        return self._spec.dims
 
     # -- using --------------------------------------------------------------------------------------------------
 
@@ -289,14 +304,14 @@ class Classifier(ClassifierMixin, Estimator):
         tensors = [self._standardised(item(index), names[index]) for index in items]
         alike = len({tensor.shape for tensor in tensors}) == 1
         batches = [torch.stack(tensors)] if alike else [tensor[None] for tensor in tensors]
-        return torch.cat([self._parts.log_truth(batch).double().softmax(dim=1) for batch in batches]).numpy()
+        return torch.cat([self.module_.log_truth(batch).double().softmax(dim=1) for batch in batches]).numpy()
 
     def _standardised(self, image: np.ndarray, name: object) -> torch.Tensor:
-        wanted = self._shape.dims + 1
-        if image.ndim != wanted or len(image) != self._shape.channels:
-            axes = f", {self._shape.dims} spatial axes" if self._shape.dims else ""
+        wanted = self._spec.dims + 1
+        if image.ndim != wanted or len(image) != self._spec.channels:
+            axes = f", {self._spec.dims} spatial axes" if self._spec.dims else ""
             raise InputError(
-                f"Item {name} has shape {image.shape}; the model needs {self._shape.channels} "
+                f"Item {name} has shape {image.shape}; the model needs {self._spec.channels} "
                 f"{'channel(s)' if axes else 'features'}{axes}."
             )
         return self._standard(image)

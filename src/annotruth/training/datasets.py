@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.data import BatchSampler, DataLoader, Dataset, Sampler
 
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
+from annotruth.fusion.votes import first_answers
 from annotruth.methods import Batch, Method
 from annotruth.methods.base import as_tensor
+from annotruth.methods.protocols import KnowsConfusion
+from annotruth.nn import pad_end
 from annotruth.training.augment import augment
-from annotruth.validation import MISSING_PIXEL
+from annotruth.validation import MISSING_LABEL, MISSING_PIXEL
 
+Progress = Callable[[int, int], None]
+"""Told how many items are read, of how many."""
 MEMORY = 2 * 2**30
 """Bytes of images and masks up to which a whole data set is kept in memory."""
 LARGEST_WHOLE = {2: 256, 3: 64}
@@ -27,19 +31,19 @@ LARGEST_WHOLE = {2: 256, 3: 64}
 
 @dataclass(frozen=True)
 class Standard:
-    """Mean and deviation of every channel, by which images are standardised."""
+    """Mean and deviation of every channel, by which images are standardised (z-scores)."""
 
     mean: list[float]
     deviation: list[float]
 
     @classmethod
-    def of(cls, annotations: Annotations) -> Standard:
-        """Measure a data set, one image at a time."""
-        total = square = count = 0.0
-        for index in range(len(annotations)):
-            image = annotations.item_image(index).astype(np.float64)
-            if index:
-                _same_channels(image, len(total), annotations.items[index])  # type: ignore[arg-type]
+    def of(cls, images: Iterable[np.ndarray], items: Sequence[str]) -> Standard:
+        """Measure images (channels, *spatial) of some items, one at a time."""
+        total = square = count = np.zeros(())
+        for item, image in zip(items, images):
+            image = image.astype(np.float64)
+            if count:
+                check_channels(image, len(total), item)
             flat = image.reshape(len(image), -1)
             total, square, count = total + flat.sum(axis=1), square + (flat**2).sum(axis=1), count + flat.shape[1]
         mean = total / count
@@ -72,67 +76,129 @@ def training_patch(annotations: Annotations, asked: Sequence[int] | None) -> tup
 
 
 class Items(Dataset):
-    """Items that come in batches.
+    """Items that come in batches, standardised by what is measured on the items to learn from.
 
     Attributes
     ----------
     annotations : what the items are
     epoch : which pass over them it is, for what changes from pass to pass
+    in_memory : whether all items were read when the data set was made; if not, they are read when they are needed
     """
 
     annotations: Annotations
+    in_memory: bool
     epoch: int = 0
 
     def __len__(self) -> int:
         return len(self.annotations)
 
+    def measure(self) -> Standard:
+        """Mean and deviation of the channels."""
+        raise NotImplementedError
+
+    def standardise(self, standard: Standard) -> Self:
+        """Give images standardised from now on."""
+        raise NotImplementedError
+
 
 class MaskDataset(Items):
-    """Batches of images (batch, channels, *spatial) and labels (batch, raters, *spatial).
+    """Batches of images (batch, channels, *spatial) and of targets (batch, targets, *spatial) made of masks.
 
-    With ``with_truth``, the annotations' truth is there to be learnt from, where it is known. Images of a batch that
-    differ in size are padded at their far ends; padding is not labelled.
+    Every file is read once, if all fit into memory. Images of a batch that differ in size are padded at their far ends;
+    padding is not labelled.
+
+    Parameters
+    ----------
+    method : says what the masks teach; None = every rater's masks as they are
+    with_truth : the annotations' truth is there to be learnt from, where it is known
     """
 
     def __init__(
         self,
         annotations: Annotations,
-        method: Method,
-        standard: Standard,
+        method: Method[Any] | None = None,
         patch: Sequence[int] | None = None,
         augment: bool = False,
         seed: int = 0,
         with_truth: bool = False,
+        tell: Progress | None = None,
     ) -> None:
-        self.annotations, self.method, self.standard = annotations, method, standard
+        self.annotations, self.method = annotations, method
         self.patch, self.augment, self.seed, self.with_truth = patch, augment, seed, with_truth
         pixels = sum(int(np.prod(annotations.shape(i))) for i in range(len(annotations)))
-        size = pixels * (4 * len(standard.mean) + len(annotations.raters))
-        self._kept = [self._read(i) for i in range(len(annotations))] if size <= MEMORY else None
-        known = [method.known_confusion(annotations, i) for i in range(len(annotations))]
-        self._confusion = None if known[0] is None else torch.stack([one for one in known if one is not None])
+        first = self._image(0)
+        self.in_memory = pixels * (4 * len(first) + len(annotations.raters)) <= MEMORY
+        self._standard: Standard | None = None
+        self._kept: list[tuple[np.ndarray | Tensor, Tensor]] = []
+        if self.in_memory:
+            for index in range(len(annotations)):
+                self._kept.append((self._image(index) if index else first, self._targets(index)))
+                if tell is not None:
+                    tell(index + 1, len(annotations))
+        self._confusion: Tensor | None = None
+        if isinstance(method, KnowsConfusion):
+            known = [method.known_confusion(annotations, i) for i in range(len(annotations))]
+            self._confusion = None if known[0] is None else torch.stack([one for one in known if one is not None])
+
+    def measure(self) -> Standard:
+        kept = (np.asarray(image) for image, _ in self._kept)
+        return Standard.of(kept if self.in_memory else map(self._image, range(len(self))), self.annotations.items)
+
+    def standardise(self, standard: Standard) -> Self:
+        self._standard = standard
+        for index, (image, targets) in enumerate(self._kept):
+            self._kept[index] = self._standardised(index, np.asarray(image)), targets
+        return self
+
+    def every_rater(self) -> MaskDataset:
+        """The same items with every rater's masks, whole and as they are, to count them."""
+        same = MaskDataset.__new__(MaskDataset)
+        same.__dict__.update(self.__dict__, method=None, patch=None, augment=False, with_truth=False, _confusion=None)
+        if self._as_they_are:
+            raters = len(self.annotations.raters)
+            same._kept = [(image, targets[:raters]) for image, targets in self._kept]
+        else:  # what the method fused or chose is no rater's mask
+            same._kept = [(image, same._targets(index)) for index, (image, _) in enumerate(self._kept)]
+        return same
 
     def __getitems__(self, indices: list[int]) -> Batch:
         pairs = [self._one(index) for index in indices]
         size = tuple(int(n) for n in np.max([image.shape[1:] for image, _ in pairs], axis=0))
-        images = torch.stack([_pad(image, size, 0.0) for image, _ in pairs])
-        labels = torch.stack([_pad(label, size, MISSING_PIXEL) for _, label in pairs])
+        images = torch.stack([pad_end(image, size, 0.0) for image, _ in pairs])
+        labels = torch.stack([pad_end(label, size, MISSING_PIXEL) for _, label in pairs])
         confusion = None if self._confusion is None else self._confusion[indices]
         truth = None
         if self.with_truth:
             labels, truth = labels[:, :-1], labels[:, -1]
         return Batch(images, labels, torch.tensor(indices), confusion=confusion, truth=truth)
 
-    def _read(self, index: int) -> tuple[Tensor, Tensor]:
-        image = self.annotations.item_image(index)
-        _same_channels(image, len(self.standard.mean), self.annotations.items[index])
-        labels = self.method.mask_targets(self.annotations, index)
+    @property
+    def _as_they_are(self) -> bool:
+        return self.method is None or type(self.method).mask_targets is Method.mask_targets
+
+    def _image(self, index: int) -> np.ndarray:
+        return self.annotations.item_image(index)
+
+    def _standardised(self, index: int, image: np.ndarray) -> Tensor:
+        assert self._standard is not None, "standardise() comes before the first batch"
+        check_channels(image, len(self._standard.mean), self.annotations.items[index])
+        return self._standard(image)
+
+    def _targets(self, index: int) -> Tensor:
+        if self.method is None:
+            targets = as_tensor(self.annotations.item_masks(index))
+        else:
+            targets = self.method.mask_targets(self.annotations, index)
         if self.with_truth:  # goes along with the raters' labels through patches and augmentation
-            labels = torch.cat([labels, as_tensor(self.annotations.item_truth(index))[None]])
-        return self.standard(image), labels
+            targets = torch.cat([targets, as_tensor(self.annotations.item_truth(index))[None]])
+        return targets
 
     def _one(self, index: int) -> tuple[Tensor, Tensor]:
-        image, labels = self._kept[index] if self._kept is not None else self._read(index)
+        if self.in_memory:
+            image, labels = self._kept[index]
+            assert isinstance(image, Tensor), "standardise() comes before the first batch"
+        else:
+            image, labels = self._standardised(index, self._image(index)), self._targets(index)
         if self.patch is None and not self.augment:
             return image, labels
         # A generator per epoch and item: what an item looks like depends on neither batches, workers nor resuming.
@@ -142,6 +208,71 @@ class MaskDataset(Items):
             window = (slice(None), *[slice(c, c + p) for c, p in zip(corner, self.patch)])
             image, labels = image[window], labels[window]
         return augment(image, labels, rng) if self.augment else (image, labels)
+
+
+class LabelTableDataset(Items):
+    """Batches of images (batch, channels, *spatial) or features (batch, features), and of answers.
+
+    A batch lists only the raters who answered something in it, so that it never grows with all raters.
+    """
+
+    def __init__(self, annotations: Annotations) -> None:
+        self.annotations = annotations
+        self._first = first_answers(annotations.answers, len(annotations))
+        self._shape = annotations.item_image(0).shape
+        self.in_memory = 4 * len(annotations) * int(np.prod(self._shape)) <= MEMORY
+        self._standard: Standard | None = None
+        self._kept: Tensor | None = None
+
+    def measure(self) -> Standard:
+        return Standard.of(map(self._image, range(len(self))), self.annotations.items)
+
+    def standardise(self, standard: Standard) -> Self:
+        self._standard = standard
+        if self.in_memory:
+            self._kept = torch.stack([standard(self._image(index)) for index in range(len(self))])
+        return self
+
+    def __getitems__(self, indices: list[int]) -> Batch:
+        items = np.asarray(indices, dtype=np.int64)
+        answers, first = self.annotations.answers, self._first[items]
+        count = self._first[items + 1] - first
+        row = np.repeat(np.arange(len(items)), count)
+        answer = np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
+        raters, column = np.unique(answers.rater[answer], return_inverse=True)
+        labels = np.full((len(items), len(raters)), MISSING_LABEL, dtype=np.int16)
+        labels[row, column] = answers.label[answer]
+        return Batch(
+            self._images(indices), torch.from_numpy(labels), torch.from_numpy(items), torch.from_numpy(raters).long()
+        )
+
+    def _images(self, indices: Sequence[int]) -> Tensor:
+        if self._kept is not None:
+            return self._kept[indices]
+        assert self._standard is not None, "standardise() comes before the first batch"
+        return torch.stack([self._standard(self._image(index)) for index in indices])
+
+    def _image(self, index: int) -> np.ndarray:
+        image = self.annotations.item_image(index)
+        if image.shape != self._shape:
+            raise InputError(
+                f"Item {self.annotations.items[index]} has shape {image.shape}, but item {self.annotations.items[0]} "
+                f"{self._shape}: a classifier needs images of one size. Resize them."
+            )
+        return image
+
+
+def read_images(annotations: Annotations, tell: Progress | None = None) -> Annotations:
+    """The same annotations with all images in memory, if they fit and are of one size: files are then read once."""
+    shape = annotations.item_image(0).shape
+    if isinstance(annotations._images, np.ndarray) or 4 * len(annotations) * int(np.prod(shape)) > MEMORY:
+        return annotations
+    images = []
+    for index in range(len(annotations)):
+        images.append(annotations.item_image(index))
+        if tell is not None:
+            tell(index + 1, len(annotations))
+    return annotations.with_images(np.stack(images)) if all(image.shape == shape for image in images) else annotations
 
 
 class EpochSampler(Sampler[int]):
@@ -197,15 +328,9 @@ def _as_it_is(batch: Any) -> Any:
     return batch
 
 
-def _same_channels(image: np.ndarray, channels: int, item: str) -> None:
+def check_channels(image: np.ndarray, channels: int, item: str) -> None:
+    """Refuse an image of other channels than the others have."""
     if len(image) != channels:
         raise InputError(
             f"Item {item} has {len(image)} channels, but other items {channels}: every image needs the same channels."
         )
-
-
-def _pad(values: Tensor, size: tuple[int, ...], fill: float) -> Tensor:
-    missing = [wanted - has for wanted, has in zip(size, values.shape[1:])]
-    if not any(missing):
-        return values
-    return F.pad(values, [amount for length in reversed(missing) for amount in (0, length)], value=fill)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -13,25 +14,24 @@ from annotruth.fusion.identifiability import PREDICTED_ANSWERS, PREDICTED_MASKS,
 from annotruth.methods import Method, MethodModel
 from annotruth.metrics import skill
 from annotruth.nn import AnySize
-from annotruth.training.counting import Counts, row_means
-from annotruth.training.label_raters import MOST_KEPT, Evidence
+from annotruth.training.rater_counts import MOST_KEPT, AnswerCounts, MaskCounts, row_means
 
-DIFFUSE = 0.1
+MAX_SKILL_GAP = 0.1
 """By how much a learnt skill may lie below what the labels say."""
 
 
-def warn_doubts(
-    method: Method, counts: Counts, raters: Sequence[str], classes: Sequence[str], stacklevel: int = 2
+def warn_of_masks(
+    method: Method[Any], counts: MaskCounts, raters: Sequence[str], classes: Sequence[str], stacklevel: int = 2
 ) -> list[str]:
     """Warn of what speaks against a model of masks; return the same in words."""
     problems: list[str] = []
     # Judged by the labels: learnt matrices may look sound, whatever was drawn.
     decided = row_means(counts.decided, counts.decided.sum(axis=2))
     labelled = counts.decided.sum(axis=(1, 2))
-    if counts.learnt is not None and hasattr(method, "trace_weight"):
+    if counts.learnt is not None and method.shrinks_trace:
         met = counts.met.sum(axis=0)
         by_labels = np.where(labelled > 0, skill(row_means(met, met.sum(axis=2))), 0)
-        problems += warn_diffuse(skill(counts.confusion()), by_labels, raters, stacklevel + 1)
+        problems += warn_of_diffuse_matrices(skill(counts.confusion()), by_labels, raters, stacklevel + 1)
     if method.learns_from_raters:
         frequency = counts.decided.sum(axis=(0, 2))
         problems += warn_identifiability(
@@ -41,9 +41,9 @@ def warn_doubts(
     return problems
 
 
-def warn_answers(
-    method: Method,
-    evidence: Evidence,
+def warn_of_answers(
+    method: Method[Any],
+    counted: AnswerCounts,
     annotations: Annotations,
     matrix_of: Callable[[int], np.ndarray],
     stacklevel: int = 2,
@@ -60,16 +60,18 @@ def warn_answers(
         warnings.warn(problems[0], UnansweredClassWarning, stacklevel=stacklevel)
     if method.learns_from_raters:
         # Of more matrices than can be kept, those of the raters who answered most.
-        busiest = np.sort(np.argsort(-evidence.given)[: max(MOST_KEPT // len(never) ** 2, 3)])
+        busiest = np.sort(np.argsort(-counted.given)[: max(MOST_KEPT // len(never) ** 2, 3)])
         problems += warn_identifiability(
-            np.stack([matrix_of(int(rater)) for rater in busiest]), np.where(never, 0, evidence.frequency),
-            evidence.given[busiest], raters=[annotations.raters[rater] for rater in busiest],
+            np.stack([matrix_of(int(rater)) for rater in busiest]), np.where(never, 0, counted.frequency),
+            counted.given[busiest], raters=[annotations.raters[rater] for rater in busiest],
             classes=annotations.classes, yardstick=PREDICTED_ANSWERS, stacklevel=stacklevel + 1,
         )  # fmt: skip
     return problems
 
 
-def warn_diffuse(learnt: np.ndarray, by_labels: np.ndarray, raters: Sequence[str], stacklevel: int = 2) -> list[str]:
+def warn_of_diffuse_matrices(
+    learnt: np.ndarray, by_labels: np.ndarray, raters: Sequence[str], stacklevel: int = 2
+) -> list[str]:
     """Warn where the learnt skill of a rater is far below what the labels say, (raters,) each.
 
     Training makes the trace of the matrices as small as the labels allow. Given too much weight, it makes everybody out
@@ -77,11 +79,11 @@ def warn_diffuse(learnt: np.ndarray, by_labels: np.ndarray, raters: Sequence[str
 
     Examples
     --------
-    >>> warn_diffuse(np.array([0.9, 0.5]), np.array([0.95, 0.5]), ["ann", "bob"])
+    >>> warn_of_diffuse_matrices(np.array([0.9, 0.5]), np.array([0.95, 0.5]), ["ann", "bob"])
     []
     """
     worst = int((by_labels - learnt).argmax())
-    if by_labels[worst] - learnt[worst] <= DIFFUSE:
+    if by_labels[worst] - learnt[worst] <= MAX_SKILL_GAP:
         return []
     problem = (
         f"The learnt confusion is too diffuse: by the labels, counted against the estimated truth, {raters[worst]} has "
@@ -92,11 +94,11 @@ def warn_diffuse(learnt: np.ndarray, by_labels: np.ndarray, raters: Sequence[str
     return [problem]
 
 
-def warn_small(
-    parts: MethodModel, names: Sequence[str], shapes: Sequence[tuple[int, ...]], stacklevel: int = 2
+def warn_of_small_images(
+    model: MethodModel, names: Sequence[str], shapes: Sequence[tuple[int, ...]], stacklevel: int = 2
 ) -> None:
     """Warn of images (*spatial) that annotruth's own network must pad."""
-    least = max((module.least for module in parts.modules() if isinstance(module, AnySize)), default=0)
+    least = max((module.least for module in model.modules() if isinstance(module, AnySize)), default=0)
     small = [f"{name} ({'×'.join(map(str, shape))})" for name, shape in zip(names, shapes) if min(shape) < least]
     if small:
         warnings.warn(

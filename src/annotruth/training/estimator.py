@@ -7,7 +7,7 @@ from abc import abstractmethod
 from copy import deepcopy
 from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -18,24 +18,40 @@ from torch import nn
 
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError, shorten
+from annotruth.fusion.gold import Gold
 from annotruth.fusion.ranking import ranking
 from annotruth.methods import DataSpec, Method, MethodModel, Task, make_method
-from annotruth.training.datasets import Items, Standard, loader
-from annotruth.training.module import Training
-from annotruth.training.processes import Processes
+from annotruth.methods.protocols import Prepares, ShowsPanels
+from annotruth.training.datasets import Items, Progress, Standard, loader
+from annotruth.training.module import MethodModule
 from annotruth.training.raters import Annotators, RaterFacts
-from annotruth.training.storage import plain, read_model, write_model
-from annotruth.training.trainer import Schedule, check_accelerator, run_training
+from annotruth.training.storage import read_model, to_json, write_model
+from annotruth.training.trainer import Processes, Schedule, check_accelerator, run_training
 
 _RATERS = "raters."
-"""Begins the names of what a file holds of the raters, beside the parts' weights."""
+"""Begins the names of what a file holds of the raters, beside the model's weights."""
+
+
+class Data(NamedTuple):
+    """What a training learns from, read and checked.
+
+    Attributes
+    ----------
+    train, held_out : items in batches, standardised; None where none are held out
+    annotations : all that was given, to count raters' labels on
+    """
+
+    train: Items
+    held_out: Items | None
+    annotations: Annotations
 
 
 class Estimator(BaseEstimator):
-    """Base of the estimators that train a method's parts on annotations.
+    """Base of the estimators that train a method's model on annotations.
 
     A subclass names its parameters in ``__init__``, the ones below among them, and the method's own options last, as
-    ``**options``. It prepares the data (``fit``), and says what else a file must hold (``_facts``, ``_take_facts``).
+    ``**options``. It says how data are read (``_read``), what is learnt of the raters (``_learn_annotators``), and what
+    else a file must hold (``_facts``, ``_take_facts``).
 
     Attributes
     ----------
@@ -43,6 +59,9 @@ class Estimator(BaseEstimator):
     skill_ : (raters,) mean of each rater's diagonal
     annotators_ : what was learnt of each rater, by name
     ranking_ : table of the raters, the most skilful first
+    method_ : the method with its options, as it was resolved when the training began
+    module_ : the trained networks: ``module_.truth`` and ``module_.annotators``
+    report_panels_ : panels of the report that the method declares
     """
 
     task: ClassVar[Task]
@@ -64,8 +83,9 @@ class Estimator(BaseEstimator):
 
     classes_: Any  # names, or a classifier's labels as they were given
     raters_: tuple[str, ...]
-    _parts: MethodModel
-    _shape: DataSpec
+    method_: Method[Any]
+    module_: MethodModel
+    _spec: DataSpec
     _standard: Standard
     _schedule: Schedule
 
@@ -85,7 +105,7 @@ class Estimator(BaseEstimator):
                 self.options = {**self.options, name: value}
         return self
 
-    def _checked_method(self) -> Method:
+    def _checked_method(self) -> Method[Any]:
         """The method, once all parameters are found good."""
         if not 0 <= self.validation < 1:
             raise InputError(f"validation is a share of the items, 0 ≤ validation < 1, not {self.validation}.")
@@ -100,12 +120,27 @@ class Estimator(BaseEstimator):
                 f"{processes.count}, not {self.batch_size}."
             )
         check_accelerator(self.accelerator, processes)
-        return make_method(self.method, self.options, self.task)
+        return make_method(self.method, self.task, self.options)
 
     def _processes(self) -> Processes:
         return Processes(self.devices, self.nodes, self.strategy)
 
     # -- learning -----------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _check(self, annotations: Annotations, truth: Gold = None) -> Annotations:
+        """Resolve the method (``method_``), once parameters and annotations are found good; give what to learn from.
+
+        ``truth`` is known of some items, where an estimator can be told that.
+        """
+
+    @abstractmethod
+    def _read(self, annotations: Annotations, tell: Progress | None = None) -> Data:
+        """Read what was checked, every file once where all fit into memory; a bad one is named before any training."""
+
+    @abstractmethod
+    def _learn(self, data: Data, run_folder: str | Path | None, resume: bool) -> Self:
+        """Learn from what was read."""
 
     def _split(self, annotations: Annotations) -> tuple[Annotations, Annotations | None]:
         """Items to learn from, and those held out; None where there are too few to hold any out."""
@@ -115,11 +150,13 @@ class Estimator(BaseEstimator):
         train, held_out = annotations.split([1 - self.validation, self.validation], seed=self.seed)
         return (train, held_out) if len(train) and len(held_out) else (annotations, None)  # a group may be too large
 
-    def _build(self, method: Method) -> None:
-        """Make the method's parts, anew for every fit."""
+    def _build(self, annotations: Annotations) -> None:
+        """Make the method's model, anew for every fit; ``annotations`` are what it may look at before training."""
         with torch.random.fork_rng():
             torch.manual_seed(self.seed)
-            self._parts = method.build(self._shape, self._own_network())
+            self.module_ = self.method_.build(self._spec, self._own_network())
+        if isinstance(self.method_, Prepares):
+            self.method_.prepare(self.module_, annotations)
 
     def _own_network(self) -> nn.Module | None:
         """The network that the user asked for, a fresh one for every fit."""
@@ -128,18 +165,18 @@ class Estimator(BaseEstimator):
     def _check_network(self, size: tuple[int, ...], wanted: tuple[int, ...]) -> None:
         """Refuse a network of the user's whose output does not fit images of this size, before any training.
 
-        ``size`` is one image's (channels, *spatial), ``wanted`` the shape of its class scores.
+        ``size`` is one image's (channels, *spatial), ``wanted`` the shape of its class logits.
         """
         if not isinstance(self.network, nn.Module):
             return
         example = torch.zeros(2, *size)
         try:
             with torch.no_grad():
-                output = self._parts.eval().log_truth(example)
+                output = self.module_.eval().log_truth(example)
         except Exception as error:
             raise InputError(f"The given network fails on images of shape {tuple(example.shape)}: {error}") from error
         finally:
-            self._parts.train()
+            self.module_.train()
         if tuple(output.shape) != (2, *wanted):
             raise InputError(
                 f"The given network turns images {tuple(example.shape)} into {tuple(output.shape)}, "
@@ -147,30 +184,25 @@ class Estimator(BaseEstimator):
             )
 
     def _train(
-        self,
-        method: Method,
-        train: Items,
-        held_out: Items | None,
-        batch_size: int,
-        run_folder: str | Path | None,
-        resume: bool,
+        self, train: Items, held_out: Items | None, batch_size: int, run_folder: str | Path | None, resume: bool
     ) -> None:
-        """Train the parts."""
+        """Train the model."""
         self._schedule = Schedule(
             self._epochs(len(train), batch_size), max(batch_size, self._processes().count), int(self.patience),
             int(self.seed),
             self.accelerator, self.progress, self._processes(),
         )  # fmt: skip
         names = {"list of classes": train.annotations.classes, "list of raters": self.raters_}
-        module = Training(
-            method, self._parts, train.annotations.items, self._rate(), int(self.seed), names
+        module = MethodModule(
+            self.method_, self.module_, train.annotations.items, self._rate(), int(self.seed), names
         )  # fmt: skip
         folder = None if run_folder is None else Path(run_folder)
         self.history_ = run_training(module, train, held_out, self._schedule, folder, resume)
-        self._parts.eval().cpu()
+        self.module_.eval().cpu()
         every = (items for items in (train, held_out) if items is not None)
         with torch.no_grad():  # labels of held-out items, too, tell how raters err
-            method.finish(self._parts, chain.from_iterable(loader(items, batch_size) for items in every))
+            batches = chain.from_iterable(loader(items, batch_size) for items in every)
+            self.method_.stages.finish(self.module_, batches)
 
     def _epochs(self, items: int, batch_size: int) -> int:
         """Passes over so many training items."""
@@ -214,16 +246,20 @@ class Estimator(BaseEstimator):
         """One rater's matrix (classes, classes)."""
         return self.confusion_[rater]
 
+    @property
+    def report_panels_(self) -> tuple[str, ...]:
+        check_is_fitted(self, "annotators_")
+        return self.method_.report_panels if isinstance(self.method_, ShowsPanels) else ()
+
     # -- keeping ------------------------------------------------------------------------------------------------
 
     @property
     def settings_(self) -> dict[str, Any]:
         """Everything that determined this model, as plain values."""
         own = {name: value for name, value in self.get_params().items() if name not in ("network", *self.options)}
-        method = make_method(self.method, self.options, self.task)
         own |= {"batch_size": self._schedule.batch_size, "max_epochs": self._schedule.max_epochs}
-        own |= {"learning_rate": self._rate(), **self._used_settings(), "options": vars(method)}
-        return json.loads(json.dumps(own, default=plain))
+        own |= {"learning_rate": self._rate(), **self._used_settings(), "options": vars(self.method_)}
+        return json.loads(json.dumps(own, default=to_json))
 
     def save(self, path: str | Path) -> Path:
         """Write the model to one file (safetensors with a JSON head, no pickle)."""
@@ -233,7 +269,7 @@ class Estimator(BaseEstimator):
             "own_network": isinstance(self.network, nn.Module),
             "classes": self.classes_,
             "raters": self.raters_,
-            "shape": vars(self._shape),
+            "shape": vars(self._spec),
             "batch_size": self._schedule.batch_size,
             "max_epochs": self._schedule.max_epochs,
             "standard": vars(self._standard),
@@ -243,7 +279,7 @@ class Estimator(BaseEstimator):
         }
         raters = {name: value for name, value in vars(self._raters).items() if value is not None}
         tensors = {f"{_RATERS}{name}": torch.from_numpy(value) for name, value in raters.items()}
-        return write_model(Path(path), type(self).__name__, facts, self._parts.state_dict() | tensors)
+        return write_model(Path(path), type(self).__name__, facts, self.module_.state_dict() | tensors)
 
     @classmethod
     def load(cls, path: str | Path, network: nn.Module | None = None) -> Self:
@@ -253,16 +289,17 @@ class Estimator(BaseEstimator):
             raise InputError(f"{path} was trained around your own network; pass it again with network=.")
         model = cls(**{"network": network, **facts["params"]})
         model.classes_, model.raters_ = tuple(facts["classes"]), tuple(facts["raters"])
-        model._shape = DataSpec(**facts["shape"])
+        model._spec = DataSpec(**facts["shape"])
+        model.method_ = make_method(model.method, cls.task, model.options)
         model._standard = Standard(**facts["standard"])
         model._schedule = Schedule(facts["max_epochs"], facts["batch_size"], model.patience, model.seed)
         model.history_ = pd.DataFrame(facts["history"])
         model.warnings_ = facts["warnings"]
         model._take_facts(facts)
         with torch.random.fork_rng():
-            parts = make_method(model.method, model.options, cls.task).build(model._shape, model._own_network())
+            module = model.method_.build(model._spec, model._own_network())
         raters = {n.removeprefix(_RATERS): state.pop(n).numpy() for n in list(state) if n.startswith(_RATERS)}
-        model._parts = _filled(parts, state, path)
+        model.module_ = _filled(module, state, path)
         model._set_annotators(RaterFacts(**raters))
         return model
 
@@ -279,8 +316,8 @@ class Estimator(BaseEstimator):
         """Take in what :meth:`_facts` gave."""
 
 
-def _filled(parts: MethodModel, state: dict[str, torch.Tensor], path: str | Path) -> MethodModel:
-    own = parts.state_dict()
+def _filled(module: MethodModel, state: dict[str, torch.Tensor], path: str | Path) -> MethodModel:
+    own = module.state_dict()
     differ = [name for name in own.keys() & state.keys() if own[name].shape != state[name].shape]
     strange = {
         "missing": own.keys() - state.keys(), "unknown": state.keys() - own.keys(), "of another shape": differ
@@ -291,5 +328,5 @@ def _filled(parts: MethodModel, state: dict[str, torch.Tensor], path: str | Path
             f"{path} does not fit this network and method ({'; '.join(problems)}). It holds weights of another "
             "network, method or list of classes, or was written by another version of annotruth."
         )
-    parts.load_state_dict(state)
-    return parts.eval()
+    module.load_state_dict(state)
+    return module.eval()

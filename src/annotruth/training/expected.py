@@ -12,7 +12,7 @@ import torch
 from annotruth.errors import InputError
 from annotruth.metrics import skill
 from annotruth.nn import Confusion, GlobalConfusion
-from annotruth.training.counting import mean_matrices
+from annotruth.training.rater_counts import mean_matrices
 
 if TYPE_CHECKING:
     from annotruth.training.segmenter import Segmenter
@@ -40,14 +40,14 @@ class ExpectedAnnotator:
         averaged with the estimated truth as weight.
         """
         if images is None:
-            any_image = torch.zeros(1, self._model._shape.channels, *[8] * self._model._shape.dims)
+            any_image = torch.zeros(1, self._model._spec.channels, *[8] * self._model._spec.dims)
             constant = self._confusion(any_image)
             if not isinstance(constant, GlobalConfusion):
                 raise InputError(f"The matrices of {self._model.method} depend on the image: give confusion(images).")
             return constant.dense()[0, 0].detach().double().numpy()
         model = self._model
         tensors = (model._standardised(image, f"Image {position}") for position, image in enumerate(images))
-        sums = [mean_matrices(self._confusion, model._parts, tensor, model._patch) for tensor in tensors]
+        sums = [mean_matrices(self._confusion, model.module_, tensor, model._patch) for tensor in tensors]
         rows, weights = (np.sum(part, axis=0) for part in zip(*sums))
         return rows[0] / np.maximum(weights, 1e-9)[:, None]
 
@@ -68,4 +68,4 @@ class ExpectedAnnotator:
 
     def _confusion(self, images: torch.Tensor) -> Confusion:
         columns = torch.from_numpy(self._model._rater_code.encode(self.features)).float()
-        return self._model._parts.annotators.expected(images, columns)  # type: ignore[operator]
+        return self._model.module_.annotators.expected(images, columns)  # type: ignore[operator]

@@ -1,4 +1,4 @@
-"""What a classifier is given, in the forms in which people have it, brought to annotations."""
+"""What an estimator is given, in the forms in which people have it, brought to annotations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from sklearn.utils.validation import column_or_1d
 from annotruth.data.annotations import Annotations
 from annotruth.data.answers import class_name, sort_answers
 from annotruth.errors import InputError
-from annotruth.validation import MISSING_LABEL
+from annotruth.fusion.gold import Gold, GoldMasks
+from annotruth.validation import MISSING_LABEL, MISSING_PIXEL
 
 
 def to_annotations(items: np.ndarray, names: list[str], answers: Any) -> tuple[Annotations, np.ndarray]:
@@ -63,3 +64,23 @@ def _with_items(annotations: Annotations, items: np.ndarray) -> Annotations:
     if len(annotations) != len(items):
         raise InputError(f"{len(items)} items but a label table of {len(annotations)}: there must be one row each.")
     return annotations.with_images(items)
+
+
+def with_known_truth(annotations: Annotations, truth: Gold) -> Annotations:
+    """Annotations that carry these true masks and no others.
+
+    Examples
+    --------
+    >>> annotations = Annotations.from_masks(np.zeros((2, 1, 2, 2), dtype=np.uint8))
+    >>> with_known_truth(annotations, {"item_1": [[0, 1], [0, 0]]}).truth.tolist()
+    [[[255, 255], [255, 255]], [[0, 1], [0, 0]]]
+    """
+    if annotations.kind != "masks":
+        raise InputError("truth= takes masks; these annotations are a label table.")
+    gold = GoldMasks(annotations, truth)
+    masks = [gold.read(index) for index in range(len(annotations))]
+    unknown = [np.full(annotations.shape(index), MISSING_PIXEL, dtype=np.uint8) for index in range(len(annotations))]
+    known = [mask if mask is not None else nothing for mask, nothing in zip(masks, unknown)]
+    if not any((mask != MISSING_PIXEL).any() for mask in known):
+        raise InputError("truth= holds no known pixel; leave it out, or give true masks of some items.")
+    return annotations.with_truth(known)

@@ -1,9 +1,9 @@
-"""The Lightning glue all methods share: one training step, one validation step, one learning-rate rule."""
+"""One training step, one validation step and one learning-rate rule for all methods, as Lightning wants them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,27 +15,27 @@ from torch import Tensor
 from annotruth.errors import AnnotruthError
 from annotruth.methods import Batch, Method, MethodModel
 from annotruth.training.datasets import Items, loader
-from annotruth.training.optimiser import RowAdamW, touched_rows
 from annotruth.validation import MISSING_LABEL, MISSING_PIXEL
 
-NOT_YET = 1e6
+BEFORE_FINAL = 1e6
 """Added to a likelihood by which no weights are to be chosen."""
 
 
-class Training(L.LightningModule):
-    """Trains a method's parts on batches of images, labels and item positions."""
+class MethodModule(L.LightningModule):
+    """Trains a method's model on batches of images, labels and item positions."""
 
     def __init__(
         self,
-        method: Method,
-        parts: MethodModel,
+        method: Method[Any],
+        model: MethodModel,
         items: Sequence[str],
         learning_rate: float,
         seed: int,
         names: Mapping[str, Sequence[str]],
     ) -> None:
         super().__init__()
-        self.method, self.parts, self.items = method, parts, items
+        self.method, self.model, self.items = method, model, items
+        self.stages = method.stages
         self.learning_rate, self.seed = learning_rate, seed
         self.names = names  # of classes and raters: a checkpoint belongs to them
 
@@ -47,24 +47,24 @@ class Training(L.LightningModule):
     def on_train_epoch_start(self) -> None:
         # Whatever a method draws at random depends on the seed and the epoch alone, resumed or not.
         torch.manual_seed(hash((self.seed, self.current_epoch, self.global_rank)) % 2**63)
-        self.parts.eval()
+        self.model.eval()
         with torch.no_grad():
-            self.method.begin_epoch(self.parts, self._batches(), self.progress)
-        self.parts.train()
+            self.stages.begin_epoch(self.model, self._batches(), self.progress)
+        self.model.train()
 
     def training_step(self, batch: Batch, batch_index: int) -> Tensor:
         self._positions, self._names_raters = batch.positions, batch.raters is not None
-        loss, likelihood = self.method.loss(self.parts, batch, self.progress)
-        given = _given(batch.labels)
-        weight = self._weight(given, loss)
+        loss, likelihood = self.method.loss(self.model, batch, self.progress)
+        n_labels = _count_labels(batch.labels)
+        weight = self._weight(n_labels, loss)
         self.log(
-            "train_loss", likelihood, on_step=False, on_epoch=True, prog_bar=True, batch_size=given, sync_dist=True
+            "train_loss", likelihood, on_step=False, on_epoch=True, prog_bar=True, batch_size=n_labels, sync_dist=True
         )
         return loss * weight
 
-    def _weight(self, given: int, loss: Tensor) -> float:
+    def _weight(self, n_labels: int, loss: Tensor) -> float:
         """How much this process's loss counts, so that the mean over processes is the mean over all their labels."""
-        ours = torch.tensor([given, not torch.isfinite(loss)], dtype=torch.float32, device=loss.device)
+        ours = torch.tensor([n_labels, not torch.isfinite(loss)], dtype=torch.float32, device=loss.device)
         everybody = self.trainer.strategy.reduce(ours.clone(), reduce_op="sum")
         if everybody[1] > 0:  # then all processes stop, or the others would wait for this one
             raise self._failure("loss", loss)
@@ -81,24 +81,24 @@ class Training(L.LightningModule):
         if not torch.isfinite(norm):
             raise self._failure("gradient", norm)
         for group in optimizer.param_groups[1:]:  # of the annotator model; the schedule sets the rate anew every step
-            group["lr"] *= self.method.annotator_pace(self.parts, self.progress)
+            group["lr"] *= self.stages.annotator_pace(self.model, self.progress)
 
     def _forget_other_raters(self) -> None:
         """Leave raters of whom no process saw a label as they are, as one process would."""
         raters = len(self.names["list of raters"])
-        for table in self.parts.annotators.parameters():
+        for table in self.model.annotators.parameters():
             if table.grad is not None and len(table) == raters:
                 table.grad = touched_rows(table.grad)
 
     def validation_step(self, batch: Batch, batch_index: int) -> None:
-        _, likelihood = self.method.loss(self.parts, batch, self.progress)
-        self._log_held_out(likelihood, _given(batch.labels))
+        _, likelihood = self.method.loss(self.model, batch, self.progress)
+        self._log_held_out(likelihood, _count_labels(batch.labels))
 
-    def _log_held_out(self, likelihood: Tensor, given: int) -> None:
-        self.log("val_loss", likelihood, prog_bar=True, batch_size=given, sync_dist=True)
+    def _log_held_out(self, likelihood: Tensor, n_labels: int) -> None:
+        self.log("val_loss", likelihood, prog_bar=True, batch_size=n_labels, sync_dist=True)
         # While the loss has not taken its final form, the likelihood measures something else: any later one is better.
-        early = 0.0 if self.method.settled(self.parts, self.progress) else NOT_YET
-        self.log("judged", likelihood + early, batch_size=given, sync_dist=True)
+        early = 0.0 if self.stages.objective_is_final(self.model, self.progress) else BEFORE_FINAL
+        self.log("judged", likelihood + early, batch_size=n_labels, sync_dist=True)
 
     def _batches(self) -> Iterator[Batch]:
         """All training items, in order."""
@@ -111,7 +111,7 @@ class Training(L.LightningModule):
     def on_train_epoch_end(self) -> None:
         # Checkpoints are written after this, so that a resumed training goes on with what a method has found.
         metrics = self.trainer.callback_metrics
-        self.method.after_epoch(self.parts, float(metrics.get("val_loss", metrics["train_loss"])), self.progress)
+        self.stages.after_epoch(self.model, float(metrics.get("val_loss", metrics["train_loss"])), self.progress)
 
     def _failure(self, what: str, value: Tensor) -> AnnotruthError:
         """Say on which cases a value is not finite; every process takes part, and says the same."""
@@ -128,8 +128,8 @@ class Training(L.LightningModule):
         )
 
     def configure_optimizers(self) -> Any:
-        annotators = list(self.parts.annotators.parameters())
-        groups: list[dict[str, Any]] = [{"params": list(self.parts.truth.parameters()), "lr": self.learning_rate}]
+        annotators = list(self.model.annotators.parameters())
+        groups: list[dict[str, Any]] = [{"params": list(self.model.truth.parameters()), "lr": self.learning_rate}]
         if annotators:
             groups.append({"params": annotators, "lr": self.learning_rate * self.method.annotator_rate})
         optimiser = RowAdamW(groups, fused=True)
@@ -138,7 +138,7 @@ class Training(L.LightningModule):
         return {"optimizer": optimiser, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
 
-def _given(labels: Tensor) -> int:
+def _count_labels(labels: Tensor) -> int:
     """How many labels a batch holds: its weight in an average per label."""
     missing = MISSING_PIXEL if labels.dtype == torch.uint8 else MISSING_LABEL
     return max(int((labels != missing).sum()), 1)
@@ -170,3 +170,72 @@ class History(L.Callback):
     def frame(self) -> pd.DataFrame:
         """One row per epoch: epoch, train_loss, val_loss (negative log-likelihoods per label)."""
         return pd.DataFrame(self.rows, columns=["epoch", "train_loss", "val_loss"])
+
+
+def touched_rows(gradient: Tensor) -> Tensor:
+    """A gradient as a sparse one of the rows that are not all zero.
+
+    Processes exchange gradients in full; this finds again whose rows a step is about.
+
+    Examples
+    --------
+    >>> touched_rows(torch.tensor([[0.0, 0.0], [0.0, 2.0]])).indices()
+    tensor([[1]])
+    """
+    rows = gradient.flatten(1).any(dim=1).nonzero()[:, 0]
+    return torch.sparse_coo_tensor(
+        rows[None], gradient[rows], gradient.shape, is_coalesced=True, check_invariants=False
+    )  # fmt: skip
+
+
+class RowAdamW(torch.optim.AdamW):
+    """AdamW whose sparse gradients move, and cost, their own rows only.
+
+    Each row counts its own steps: a rater who answers once in a hundred batches learns as fast per answer as one who
+    always does. Dense gradients are treated as ever.
+
+    Examples
+    --------
+    >>> table = torch.zeros(4, 2, requires_grad=True)
+    >>> optimiser = RowAdamW([table], lr=0.1)
+    >>> table.grad = torch.sparse_coo_tensor([[2]], torch.ones(1, 2), (4, 2))
+    >>> _ = optimiser.step()
+    >>> table.detach()
+    tensor([[ 0.0000,  0.0000],
+            [ 0.0000,  0.0000],
+            [-0.1000, -0.1000],
+            [ 0.0000,  0.0000]])
+    """
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        gradients = []
+        for group in self.param_groups:
+            for table in group["params"]:
+                if table.grad is not None and table.grad.is_sparse:
+                    gradients.append((table, table.grad))
+                    self._step_rows(table, table.grad.coalesce(), group)
+                    table.grad = None  # not for the dense step below
+        super().step()
+        for table, gradient in gradients:
+            table.grad = gradient
+        return loss
+
+    def _step_rows(self, table: Tensor, gradient: Tensor, group: dict[str, Any]) -> None:
+        state = self.state[table]
+        if not state:
+            state["step"] = torch.zeros(len(table), *[1] * (table.ndim - 1), device=table.device)
+            state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(table), torch.zeros_like(table)
+        rows, slope = gradient.indices()[0], gradient.values()
+        (first, second), rate = group["betas"], group["lr"]
+        step = state["step"][rows] + 1
+        mean = state["exp_avg"][rows].lerp_(slope, 1 - first)
+        square = state["exp_avg_sq"][rows].mul_(second).addcmul_(slope, slope, value=1 - second)
+        state["step"][rows], state["exp_avg"][rows], state["exp_avg_sq"][rows] = step, mean, square
+        spread = (square / (1 - second**step)).sqrt_().add_(group["eps"])
+        moved = table[rows].mul_(1 - rate * group["weight_decay"])
+        table[rows] = moved - rate * (mean / (1 - first**step)) / spread

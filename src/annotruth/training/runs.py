@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,12 @@ from typing import Any
 import annotruth
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
-from annotruth.io import atomic, fresh_folder, load
+from annotruth.io import Problem, atomic, fresh_folder, load
 from annotruth.io.atomic import refuse_used_folder
 from annotruth.io.features import column_names
 from annotruth.training.classifier import Classifier
+from annotruth.training.datasets import Progress
+from annotruth.training.estimator import Data
 from annotruth.training.segmenter import Segmenter
 
 _OURS = ("run.json", "model.annotruth", "report.html", "checkpoints", "logs")
@@ -107,12 +110,60 @@ def open_run(folder: str | Path, where: dict[str, Any] | None = None) -> Run:
 
 
 def train_run(
-    run: Run, annotations: Annotations, resume: bool = False, progress: bool = True
+    run: Run,
+    annotations: Annotations,
+    *,
+    model: Segmenter | Classifier | None = None,
+    data: Data | None = None,
+    resume: bool = False,
+    progress: bool = True,
 ) -> Segmenter | Classifier:
-    """Train a run's model on its cases, or go on with it, and write the model (one process of all does)."""
-    estimator: type[Segmenter | Classifier] = Classifier if annotations.kind == "labels" else Segmenter
-    known: dict[str, Any] = {"truth": "truth"} if run.known_masks else {}
-    model = estimator(**run.params, progress=progress).fit(annotations, run_folder=run.folder, resume=resume, **known)
+    """Train a run's model on its cases, or go on with it, and write the model (one process of all does).
+
+    Parameters
+    ----------
+    model, data : an estimator that has checked and read the annotations already (:func:`read_cases`)
+    """
+    if model is None or data is None:
+        model = make_model(annotations, run.params, progress)
+        data = read_cases(model, annotations, run.known_masks)
+    model._learn(data, run.folder, resume)
     if model._processes().is_first:
         model.save(run.model)
     return model
+
+
+def make_model(annotations: Annotations, params: dict[str, Any], progress: bool = True) -> Segmenter | Classifier:
+    """The estimator that learns from annotations of this kind."""
+    kind: type[Segmenter | Classifier] = Classifier if annotations.kind == "labels" else Segmenter
+    return kind(**params, progress=progress)
+
+
+def read_cases(
+    model: Segmenter | Classifier,
+    annotations: Annotations,
+    known_masks: bool = False,
+    find_problems: Callable[[], list[Problem]] = list,
+    tell: Progress | None = None,
+) -> Data:
+    """Check settings and read every file, so that whatever is wrong is said before anything is trained or overwritten.
+
+    Parameters
+    ----------
+    known_masks : whether the true masks of a case folder are learnt from, too
+    find_problems : lists the problems of all files; called where a file is bad, or where not all fit into memory
+    tell : told how many items are read, of how many
+    """
+    checked = model._check(annotations, "truth" if known_masks else None)
+    try:
+        data = model._read(checked, tell)
+        bad = [] if data.train.in_memory else find_problems()
+    except InputError:
+        bad = find_problems()
+        if not any(problem.severity == "fatal" for problem in bad):
+            raise
+    fatal = [problem for problem in bad if problem.severity == "fatal"]
+    if fatal:
+        more = f" ({len(fatal) - 1} more: `annotruth check` lists them.)" if len(fatal) > 1 else ""
+        raise InputError(f"{fatal[0]}{more}")
+    return data

@@ -16,16 +16,18 @@ from torch import nn
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.fusion.gold import Gold
-from annotruth.methods import METHODS, DataSpec, Method, Task, make_method, methods_for
+from annotruth.methods import METHODS, DataSpec, Task, methods_for
+from annotruth.methods.inference import predict_options, sample_drawings
+from annotruth.methods.protocols import LearnsFromTruth, TakesRaterFeatures
 from annotruth.methods.rater_features import RaterCode
-from annotruth.training.counting import count_items, mean_matrices, resampled_intervals
-from annotruth.training.datasets import MaskDataset, Standard, training_patch
-from annotruth.training.diagnostics import warn_doubts, warn_small
-from annotruth.training.estimator import Estimator
+from annotruth.training.datasets import MaskDataset, Progress, training_patch
+from annotruth.training.diagnostics import warn_of_masks, warn_of_small_images
+from annotruth.training.estimator import Data, Estimator
 from annotruth.training.expected import ExpectedAnnotator
-from annotruth.training.known import with_known
+from annotruth.training.inputs import with_known_truth
+from annotruth.training.rater_counts import count_items, mean_matrices, resampled_intervals
+from annotruth.training.rater_fusion import RaterFusionMixin
 from annotruth.training.raters import RaterFacts
-from annotruth.training.weighing import RaterFusionMixin
 from annotruth.validation import finite_image
 
 BATCH_PIXELS = 2**20
@@ -39,8 +41,8 @@ class Segmenter(RaterFusionMixin, Estimator):
 
     Parameters
     ----------
-    method : how to learn; ``annotruth.methods.METHODS`` lists the names
-    network : your own ``nn.Module`` from images (batch, channels, *spatial) to class scores (batch, classes, *spatial);
+    method : how to learn; ``annotruth.methods.methods_for("masks")`` lists the names
+    network : your own ``nn.Module`` from images (batch, channels, *spatial) to class logits (batch, classes, *spatial);
         None = a small U-Net
     max_epochs : passes over the training items at most
     batch_size : items per step; None = by the images' size
@@ -136,60 +138,69 @@ class Segmenter(RaterFusionMixin, Estimator):
         run_folder : where checkpoints and logs (CSV, TensorBoard) go; None = nowhere
         resume : go on where a training in ``run_folder`` was cut off
         """
-        if truth is not None:
-            annotations = with_known(annotations, truth)
-        method = self._checked(annotations, truth is not None)
-        self.classes_, self.raters_ = annotations.classes, annotations.raters
-        self.pixel_values_ = annotations.pixel_values
-        self._patch = training_patch(annotations, self.patch_size)
-        train, held_out = self._split(annotations)
-        self._standard = Standard.of(train)
-        self._rater_code = RaterCode.of(annotations, getattr(method, "rater_features", ()))
-        self._shape = DataSpec(
-            len(self._standard.mean), len(self.raters_), len(self.classes_), len(train.shape(0)),
-            rater_columns=self._rater_code.columns,
-        )  # fmt: skip
-        cases, validation = (
-            None if part is None else MaskDataset(
-                part, method, self._standard, self._patch, self.augment and part is train, self.seed, truth is not None
-            )
-            for part in (train, held_out)
-        )  # fmt: skip
-        assert cases is not None
-        self._build(method)
-        method.prepare(self._parts, train)
-        warn_small(
-            self._parts, annotations.items, [annotations.shape(i) for i in range(len(annotations))], stacklevel=3
-        )
-        size = train.shape(0) if self._patch is None else tuple(min(n, p) for n, p in zip(train.shape(0), self._patch))
-        self._check_network((self._shape.channels, *size), (self._shape.classes, *size))
-        self._train(
-            method, cases, validation, int(self.batch_size or _batch_size(train, self._patch)), run_folder, resume
-        )
-        every_rater = Method()  # a method may fuse the masks it learns from; here all of them count
-        self._learn_annotators(method, MaskDataset(train, every_rater, self._standard))
-        return self
+        return self._learn(self._read(self._check(annotations, truth)), run_folder, resume)
 
-    def _checked(self, annotations: Annotations, with_truth: bool = False) -> Method:
+    def _check(self, annotations: Annotations, truth: Gold = None) -> Annotations:
+        self._with_truth = truth is not None
+        if truth is not None:
+            annotations = with_known_truth(annotations, truth)
         if annotations.kind != "masks":
             raise InputError("Segmenter learns from masks; these annotations are a label table.")
         if not annotations.has_images:
             raise InputError("Segmenter needs the images; give them with images=, or put them into images/.")
-        method = self._checked_method()
-        if with_truth and not method.learns_from_truth:
-            can = ", ".join(name for name in methods_for("masks") if METHODS[name].learns_from_truth)
-            raise InputError(f"The method {self.method} does not learn from true masks. Those that do: {can}.")
-        if not with_truth:  # what labels lack, known masks may tell
-            method.check(annotations)
-        training_patch(annotations, self.patch_size)
-        return method
+        self.method_ = self._checked_method()
+        if not self._with_truth:  # what labels lack, known masks may tell
+            self.method_.check(annotations)
+        elif not isinstance(self.method_, LearnsFromTruth):
+            can = [name for name in methods_for("masks") if issubclass(METHODS[name, "masks"], LearnsFromTruth)]
+            raise InputError(
+                f"The method {self.method} does not learn from true masks. Those that do: {', '.join(can)}."
+            )
+        self._patch = training_patch(annotations, self.patch_size)
+        return annotations
 
-    def _learn_annotators(self, method: Method, cases: MaskDataset) -> None:
-        counts = count_items(method, self._parts, cases, self._schedule.batch_size, self._patch)
+    def _read(self, annotations: Annotations, tell: Progress | None = None) -> Data:
+        self.classes_, self.raters_ = annotations.classes, annotations.raters
+        self.pixel_values_ = annotations.pixel_values
+        train, held_out = (
+            None if part is None else MaskDataset(
+                part, self.method_, self._patch, self.augment and learnt, self.seed, self._with_truth, tell
+            )
+            for part, learnt in zip(self._split(annotations), (True, False))
+        )  # fmt: skip
+        assert train is not None
+        self._standard = train.measure()
+        for items in (train, held_out):
+            if items is not None:
+                items.standardise(self._standard)
+        return Data(train, held_out, annotations)
+
+    def _learn(self, data: Data, run_folder: str | Path | None, resume: bool) -> Segmenter:
+        train, annotations = data.train.annotations, data.annotations
+        features = self.method_.rater_features if isinstance(self.method_, TakesRaterFeatures) else ()
+        self._rater_code = RaterCode.of(annotations, features) if features else RaterCode({}, {})
+        self._spec = DataSpec(
+            len(self._standard.mean), len(self.raters_), len(self.classes_), len(train.shape(0)),
+            rater_columns=self._rater_code.columns if features else 0,
+        )  # fmt: skip
+        self._build(train)
+        shapes = [annotations.shape(index) for index in range(len(annotations))]
+        warn_of_small_images(self.module_, annotations.items, shapes, stacklevel=4)
+        size = train.shape(0) if self._patch is None else tuple(min(n, p) for n, p in zip(train.shape(0), self._patch))
+        self._check_network((self._spec.channels, *size), (self._spec.classes, *size))
+        batch_size = int(self.batch_size or _batch_size(train, self._patch))
+        self._train(data.train, data.held_out, batch_size, run_folder, resume)
+        assert isinstance(data.train, MaskDataset)
+        self._learn_annotators(data.train.every_rater())
+        return self
+
+    def _learn_annotators(self, items: MaskDataset) -> None:
+        """Count all raters' masks against the estimated truth, whatever the method made of them to learn from."""
+        counts = count_items(self.method_, self.module_, items, self._schedule.batch_size, self._patch)
         labelled = (counts.met.sum(axis=(2, 3)) > 0).sum(axis=0)
         bounds = resampled_intervals(counts.met, self.seed)
         self._set_annotators(RaterFacts.holding(counts.confusion(), *bounds, labelled=labelled))
-        self.warnings_ = warn_doubts(method, counts, self.raters_, self.classes_, stacklevel=4)
+        self.warnings_ = warn_of_masks(self.method_, counts, self.raters_, self.classes_, stacklevel=5)
 
     @property
     def complement_(self) -> np.ndarray | None:
@@ -197,13 +208,13 @@ class Segmenter(RaterFusionMixin, Estimator):
 
         None where the method has none.
         """
-        complement = getattr(self._parts, "complement", None)
+        complement = getattr(self.module_, "complement", None)
         return None if complement is None else complement().exp().detach().cpu().numpy()
 
     @property
     def dims_(self) -> int:
         """How many spatial axes the images have."""
-        return self._shape.dims
+        return self._spec.dims
 
     # -- using --------------------------------------------------------------------------------------------------
 
@@ -226,15 +237,15 @@ class Segmenter(RaterFusionMixin, Estimator):
             number for each
         """
         check_is_fitted(self, "annotators_")
-        how = make_method(self.method, self.options, self.task).asked(self.raters_, recurrence, confidences)
-        probabilities = [self._predict_one(image, position, how) for position, image in enumerate(images)]
+        options = predict_options(self.method_, self.raters_, recurrence=recurrence, confidences=confidences)
+        probabilities = [self._predict_one(image, position, options) for position, image in enumerate(images)]
         names = [f"image {position}" for position in range(len(images))]
-        warn_small(self._parts, names, [one.shape[1:] for one in probabilities], stacklevel=4)
+        warn_of_small_images(self.module_, names, [one.shape[1:] for one in probabilities], stacklevel=4)
         return np.stack(probabilities) if len({p.shape for p in probabilities}) == 1 else probabilities
 
-    def predict(self, images: np.ndarray | Sequence[np.ndarray], **asked: Any) -> Any:
+    def predict(self, images: np.ndarray | Sequence[np.ndarray], **options: Any) -> Any:
         """The most likely class at every pixel: (items, *spatial) uint8; arguments are those of ``predict_proba``."""
-        probabilities = self.predict_proba(images, **asked)
+        probabilities = self.predict_proba(images, **options)
         if isinstance(probabilities, np.ndarray):
             return probabilities.argmax(axis=1).astype(np.uint8)
         return [p.argmax(axis=0).astype(np.uint8) for p in probabilities]
@@ -264,12 +275,11 @@ class Segmenter(RaterFusionMixin, Estimator):
 
         None where the method gives each rater only one matrix.
         """
-        method = make_method(self.method, self.options, self.task)
-        if not method.learns_annotators:
+        if not self.method_.learns_annotators:
             return None
         tensor = self._standardised(image, "The image")
-        maps = method.confusion(self._parts, tensor[None]).dense()
-        return maps[0].numpy() if maps.ndim == 4 + self._shape.dims else None
+        maps = self.method_.confusion(self.module_, tensor[None]).dense()
+        return maps[0].numpy() if maps.ndim == 4 + self._spec.dims else None
 
     @torch.no_grad()
     def confusion(self, images: np.ndarray | Sequence[np.ndarray]) -> np.ndarray:
@@ -278,11 +288,11 @@ class Segmenter(RaterFusionMixin, Estimator):
         Pixel matrices are averaged with the estimated truth as weight; where the method has one matrix per rater, every
         image gets that one.
         """
-        method = make_method(self.method, self.options, self.task)
-        if not method.learns_annotators:
+        if not self.method_.learns_annotators:
             return np.broadcast_to(self.confusion_, (len(images), *self.confusion_.shape)).copy()
         tensors = (self._standardised(image, f"Image {position}") for position, image in enumerate(images))
-        sums = [mean_matrices(partial(method.confusion, self._parts), self._parts, t, self._patch) for t in tensors]
+        matrices = partial(self.method_.confusion, self.module_)
+        sums = [mean_matrices(matrices, self.module_, tensor, self._patch) for tensor in tensors]
         return np.stack([rows / np.maximum(weights, 1e-9)[:, None] for rows, weights in sums])
 
     def expected_annotator(self, features: Mapping[str, Any]) -> ExpectedAnnotator:
@@ -296,18 +306,18 @@ class Segmenter(RaterFusionMixin, Estimator):
         self._rater_code.encode(features)  # refuses what the model cannot know
         return ExpectedAnnotator(dict(features), self)
 
-    def _predict_one(self, image: np.ndarray, position: int, how: Mapping[str, Any]) -> np.ndarray:
+    def _predict_one(self, image: np.ndarray, position: int, options: Mapping[str, Any]) -> np.ndarray:
         tensor = self._standardised(image, f"Image {position}")[None]
-        scores = self._by_windows(tensor, lambda part: self._parts.log_truth(part, **how).exp())
+        scores = self._by_windows(tensor, lambda part: self.module_.log_truth(part, **options).exp())
         return (scores / scores.sum(dim=1, keepdim=True))[0].numpy()
 
     def _sample_one(self, image: np.ndarray, position: int, n: int, seed: int) -> np.ndarray:
         tensor = self._standardised(image, f"Image {position}")[None]
-        method = make_method(self.method, self.options, self.task)
 
         def draw(part: torch.Tensor) -> torch.Tensor:
             generator = torch.Generator().manual_seed(hash((seed, position)) % 2**63)  # the same in every window
-            return method.drawings(self._parts, part, n, generator, self._shape).transpose(0, 1).flatten(1, 2)
+            drawn = sample_drawings(self.method_, self.module_, part, n, generator, self._spec)
+            return drawn.transpose(0, 1).flatten(1, 2)
 
         drawn = self._by_windows(tensor, draw)[0].unflatten(0, (n, -1))
         return drawn.argmax(dim=1).to(torch.uint8).numpy()
@@ -322,11 +332,11 @@ class Segmenter(RaterFusionMixin, Estimator):
 
     def _standardised(self, image: np.ndarray, where: str) -> torch.Tensor:
         image = finite_image(image, where)
-        wanted = self._shape.dims + 1
-        if image.ndim != wanted or len(image) != self._shape.channels:
+        wanted = self._spec.dims + 1
+        if image.ndim != wanted or len(image) != self._spec.channels:
             raise InputError(
-                f"{where} has shape {image.shape}; the model needs (channels, *spatial) with {self._shape.channels} "
-                f"channel(s) and {self._shape.dims} spatial axes."
+                f"{where} has shape {image.shape}; the model needs (channels, *spatial) with {self._spec.channels} "
+                f"channel(s) and {self._spec.dims} spatial axes."
             )
         return self._standard(image)
 

@@ -23,11 +23,11 @@ def write_model(path: Path, kind: str, facts: dict[str, Any], state: dict[str, t
     # Copies, because safetensors refuses weights that share memory, as two layers of a network may.
     tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in state.items()}
     with atomic(path) as temporary:
-        save_file(tensors, temporary, metadata={"annotruth": json.dumps(head, default=plain)})
+        save_file(tensors, temporary, metadata={"annotruth": json.dumps(head, default=to_json)})
     return path
 
 
-def plain(value: Any) -> Any:
+def to_json(value: Any) -> Any:
     """Numbers and arrays of NumPy as Python's own."""
     return value.tolist()
 

@@ -1,14 +1,16 @@
-"""Run a training: trainer, checkpoints, early stopping on noisy labels, logs, resume."""
+"""Run a training: processes, trainer, checkpoints, early stopping on noisy labels, logs, resume."""
 
 from __future__ import annotations
 
 import json
 import logging
+import os
 import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +19,62 @@ import pandas as pd
 import torch
 from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint, RichProgressBar
 from lightning.pytorch.loggers import TensorBoardLogger
+from lightning.pytorch.strategies import DDPStrategy
 from torch.utils.data import DataLoader
 
 from annotruth.errors import AnnotruthError, InputError
 from annotruth.nn import training_together
 from annotruth.training.batch_norm import shared_batch_norm
 from annotruth.training.datasets import EpochSampler, Items, loader
-from annotruth.training.module import History, Training
-from annotruth.training.processes import Processes
-from annotruth.training.storage import plain
+from annotruth.training.module import History, MethodModule
+from annotruth.training.storage import to_json
+from annotruth.validation import one_of
+
+STRATEGIES = ("auto", "ddp")
+
+
+@dataclass(frozen=True)
+class Processes:
+    """How many processes train together: one per device, on each of the machines (nodes).
+
+    Examples
+    --------
+    >>> Processes(devices=2, nodes=3).count
+    6
+    >>> Processes().is_first
+    True
+    """
+
+    devices: int = 1
+    nodes: int = 1
+    strategy: str = "auto"
+
+    def __post_init__(self) -> None:
+        one_of(self.strategy, STRATEGIES, "strategy")
+        for name in ("devices", "nodes"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+                raise InputError(f"{name} must be a whole number from 1, not {value!r}.")
+
+    @property
+    def count(self) -> int:
+        return self.devices * self.nodes
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this process is the one of all that writes results and speaks to the user.
+
+        Known from the environment in which torchrun, Slurm or Lightning started it, even before the training begins.
+        """
+        ranks = ("RANK", "NODE_RANK", "LOCAL_RANK", "SLURM_PROCID")
+        return self.count == 1 or all(os.environ.get(name, "0") == "0" for name in ranks)
+
+    @property
+    def for_trainer(self) -> dict[str, Any]:
+        """These processes as Lightning's Trainer wants them."""
+        # In a warm-up the annotator model has no gradients: all processes must find that out together.
+        strategy = DDPStrategy(find_unused_parameters=True) if self.count > 1 else "auto"
+        return {"devices": self.devices, "num_nodes": self.nodes, "strategy": strategy}
 
 
 @dataclass(frozen=True)
@@ -54,7 +103,7 @@ def check_accelerator(name: str, processes: Processes) -> None:
 
 
 def run_training(
-    module: Training, train: Items, validation: Items | None, schedule: Schedule, folder: Path | None, resume: bool
+    module: MethodModule, train: Items, validation: Items | None, schedule: Schedule, folder: Path | None, resume: bool
 ) -> pd.DataFrame:
     """Train, and leave in the module the best weights; give the losses by epoch.
 
@@ -106,7 +155,7 @@ def run_training(
 
 
 @contextmanager
-def _in_step(module: Training, processes: Processes) -> Iterator[None]:
+def _in_step(module: MethodModule, processes: Processes) -> Iterator[None]:
     """Let several processes, each with its share of a batch, do what one would with all of it."""
     if processes.count == 1:
         yield
@@ -147,7 +196,9 @@ class _Stopping(EarlyStopping):
     """Stops early, but not before the method's loss has taken its final form."""
 
     def on_train_epoch_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        if isinstance(pl_module, Training) and pl_module.method.settled(pl_module.parts, pl_module.progress):
+        if isinstance(pl_module, MethodModule) and pl_module.stages.objective_is_final(
+            pl_module.model, pl_module.progress
+        ):
             super().on_train_epoch_end(trainer, pl_module)
 
 
@@ -161,14 +212,14 @@ class _Settings(L.Callback):
         checkpoint["annotruth"] = self.settings
 
 
-def _settings(module: Training, schedule: Schedule) -> dict[str, Any]:
+def _settings(module: MethodModule, schedule: Schedule) -> dict[str, Any]:
     """What must stay the same for a training to be resumed."""
     settings = {
         "method": module.method.name, **vars(module.method), "max_epochs": schedule.max_epochs,
         "batch_size": schedule.batch_size, "learning_rate": module.learning_rate, "seed": schedule.seed,
         "training items": len(module.items), **module.names,
     }  # fmt: skip
-    return json.loads(json.dumps(settings, default=plain))
+    return json.loads(json.dumps(settings, default=to_json))
 
 
 def _check_resumable(last: Path | None, settings: dict[str, Any]) -> None:

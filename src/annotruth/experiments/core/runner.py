@@ -46,7 +46,7 @@ class Cell:
     @property
     def asked(self) -> dict[str, Any]:
         """All that determines the result; a result kept on disk counts if this is still the same."""
-        options = vars(make_method(self.row.method, dict(self.row.options), getattr(self.learner, "task", None)))
+        options = vars(make_method(self.row.method, getattr(self.learner, "task", "masks"), dict(self.row.options)))
         arguments = {name: value.name if isinstance(value, Path) else value for name, value in self.arguments}
         asked = {
             "method": self.row.method, "options": options, "data": arguments, "training": dict(self.training),

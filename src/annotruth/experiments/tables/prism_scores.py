@@ -11,8 +11,7 @@ from annotruth.data.annotations import Annotations
 from annotruth.experiments.core.experiment import Metric, Table, Trained
 from annotruth.experiments.core.findings import by_setting, points, reached
 from annotruth.fusion import STAPLE, MajorityVote
-from annotruth.methods import make_method
-from annotruth.methods.base import quietly
+from annotruth.methods.targets import quietly
 from annotruth.metrics import dice, soft_dice
 from annotruth.validation import MISSING_PIXEL
 
@@ -37,8 +36,7 @@ def _after(recurrence: int, trained: Trained) -> float | None:
 
 
 def _fused(trained: Trained) -> float | None:
-    method = make_method(trained.model.method, trained.model.options, "masks")
-    if not method.learns_annotators:
+    if not trained.model.method_.learns_annotators:
         return None
     held_out = trained.task.held_out
     return dice(trained.model.fuse(held_out).argmax(axis=1), held_out.truth)

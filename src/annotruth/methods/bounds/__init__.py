@@ -1,0 +1,1 @@
+"""What a network gets that knows more than the raters say."""

@@ -15,17 +15,25 @@ from torch import Tensor, nn
 from annotruth.data.annotations import Annotations
 from annotruth.data.confusion import confusion_counts, normalise_rows
 from annotruth.errors import InputError, shorten
-from annotruth.methods.base import Batch, DataSpec, Method, MethodModel, register
+from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
+from annotruth.methods.protocols import KnowsConfusion, Prepares
+from annotruth.methods.registry import register
 from annotruth.nn import GlobalConfusion, KnownAnnotators, noisy_label_loss
 from annotruth.validation import MISSING_LABEL
 
-DOUBT = 1e-6
+SMOOTHING = 1e-6
 """Chance of a label drawn at random, so that one which the known matrices call impossible does not end the training."""
+
+
+class OracleModel(MethodModel):
+    """A network, and matrices that are known."""
+
+    annotators: KnownAnnotators
 
 
 @register
 @dataclass(frozen=True)
-class OracleCM(Method):
+class OracleCM(Prepares, KnowsConfusion, Method[OracleModel]):
     """Nothing is learnt of the raters: how they err is given, or counted from the truth.
 
     Options
@@ -38,6 +46,7 @@ class OracleCM(Method):
     name = "oracle-cm"
     paper = "upper bound of Tanno et al. 2019 and Zhang et al. 2020"
     summary = "a network through known confusion matrices"
+    model_class = OracleModel
     learns_annotators = True
     learns_from_raters = False
 
@@ -52,32 +61,30 @@ class OracleCM(Method):
                 "them from; there is neither."
             )
 
-    def annotator_model(self, shape: DataSpec) -> nn.Module:
-        return KnownAnnotators(shape.raters, shape.classes)
+    def annotator_model(self, spec: DataSpec) -> nn.Module:
+        return KnownAnnotators(spec.raters, spec.classes)
 
-    def prepare(self, parts: MethodModel, annotations: Annotations) -> None:
-        assert isinstance(parts.annotators, KnownAnnotators)
+    def prepare(self, model: OracleModel, annotations: Annotations) -> None:
         if self.matrices is not None:
             known = self._given(annotations)
         else:
             known = normalise_rows(_all_counts(annotations))
         faithful = np.eye(known.shape[-1])  # where nothing is known of a row, no label was given either
-        parts.annotators.matrices.copy_(torch.from_numpy(np.where(np.isnan(known), faithful, known)))
+        model.annotators.matrices.copy_(torch.from_numpy(np.where(np.isnan(known), faithful, known)))
 
     def known_confusion(self, annotations: Annotations, index: int) -> Tensor | None:
         if self.matrices is not None:
             return None
         return torch.from_numpy(normalise_rows(_counts(annotations, index))).float()
 
-    def loss(self, parts: MethodModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
-        assert isinstance(parts.annotators, KnownAnnotators)
-        known = parts.annotators.matrices
+    def loss(self, model: OracleModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
+        known = model.annotators.matrices
         if batch.confusion is not None:
             known = torch.where(batch.confusion.isnan(), known, batch.confusion)
         if batch.raters is not None:
             known = known[..., batch.raters, :, :]
-        confusion = GlobalConfusion((1 - DOUBT) * known + DOUBT / known.shape[-1])
-        return noisy_label_loss(parts.log_truth(batch.images), confusion, batch.labels)
+        confusion = GlobalConfusion((1 - SMOOTHING) * known + SMOOTHING / known.shape[-1])
+        return noisy_label_loss(model.log_truth(batch.images), confusion, batch.labels)
 
     def _given(self, annotations: Annotations) -> np.ndarray:
         """The given matrices in the raters' order, (raters, classes, classes)."""

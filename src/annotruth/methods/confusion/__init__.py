@@ -1,0 +1,1 @@
+"""A network and confusion matrices of its raters, learnt together."""

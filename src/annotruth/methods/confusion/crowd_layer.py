@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from annotruth.methods.base import Batch, DataSpec, Method, MethodModel, register
+from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
+from annotruth.methods.registry import register
 from annotruth.nn import Confusion, GlobalConfusion, is_labelled, one_pixel_axis, rater_rows
 
 
@@ -31,22 +32,28 @@ class CrowdLayer(nn.Module):
         return scores.log_softmax(dim=1).gather(1, labels[item, rater, pixel, None].long()).squeeze(1)
 
 
+class CrowdLayerModel(MethodModel):
+    """A network with a crowd layer behind it."""
+
+    annotators: CrowdLayer
+
+
 @register
 @dataclass(frozen=True)
-class CrowdLayerMethod(Method):
+class CrowdLayerMethod(Method[CrowdLayerModel]):
     """The network's probabilities go through each rater's own linear map, and a softmax, to that rater's labels."""
 
     name = "crowd-layer"
     paper = "Rodrigues and Pereira 2018"
     summary = "a free linear map per rater behind the network"
+    model_class = CrowdLayerModel
     learns_annotators = True
 
-    def annotator_model(self, shape: DataSpec) -> nn.Module:
-        return CrowdLayer(shape.raters, shape.classes)
+    def annotator_model(self, spec: DataSpec) -> nn.Module:
+        return CrowdLayer(spec.raters, spec.classes)
 
-    def loss(self, parts: MethodModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
-        assert isinstance(parts.annotators, CrowdLayer)
-        truth = one_pixel_axis(parts.log_truth(batch.images).exp(), 2)
-        said = parts.annotators.log_likelihood(truth, one_pixel_axis(batch.labels, 2), batch.raters)
+    def loss(self, model: CrowdLayerModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
+        truth = one_pixel_axis(model.log_truth(batch.images).exp(), 2)
+        said = model.annotators.log_likelihood(truth, one_pixel_axis(batch.labels, 2), batch.raters)
         loss = -said.sum() / max(len(said), 1)
         return loss, loss.detach()

@@ -8,7 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from annotruth.methods.base import Batch, DataSpec, Method, MethodModel, register
+from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
+from annotruth.methods.registry import register
 from annotruth.nn import Confusion, IdentityConfusion, class_index, is_labelled, one_pixel_axis, rater_rows
 
 
@@ -45,7 +46,7 @@ class DoctorModel(MethodModel):
 
 @register
 @dataclass(frozen=True)
-class DoctorNet(Method):
+class DoctorNet(Method[DoctorModel]):
     """Each rater's head learns that rater's labels. The weights learn who predicts what *others* say.
 
     A head sees the network's class scores, where the paper's sees its last features: so any network will do.
@@ -54,26 +55,22 @@ class DoctorNet(Method):
     name = "doctor-net"
     paper = "Guan et al. 2018"
     summary = "a head per rater, averaged with learnt weights"
+    model_class = DoctorModel
 
-    def build(self, shape: DataSpec, network: nn.Module | None = None) -> MethodModel:
-        truth = network if network is not None else self.truth_model(shape)
-        return DoctorModel(truth, Doctors(shape.raters, shape.classes))
+    def annotator_model(self, spec: DataSpec) -> nn.Module:
+        return Doctors(spec.raters, spec.classes)
 
-    def loss(self, parts: MethodModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
-        assert isinstance(parts, DoctorModel)
-        scores, labels = one_pixel_axis(parts.truth(batch.images), 2), one_pixel_axis(batch.labels, 2)
-        opinions = parts.annotators.log_opinions(scores, batch.raters)
+    def loss(self, model: DoctorModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
+        scores, labels = one_pixel_axis(model.truth(batch.images), 2), one_pixel_axis(batch.labels, 2)
+        opinions = model.annotators.log_opinions(scores, batch.raters)
         given, observed = is_labelled(labels, scores.shape[1]), class_index(labels, scores.shape[1])
         count = given.sum().clamp_min(1)
         own = opinions.gather(2, observed.unsqueeze(2)).squeeze(2)
         of_heads = -(own * given).sum() / count
         if labels.shape[1] < 2:
             return of_heads, of_heads.detach()
-        weight = rater_rows(parts.annotators.weights, batch.raters).softmax(dim=0).view(1, -1, 1)
+        weight = rater_rows(model.annotators.weights, batch.raters).softmax(dim=0).view(1, -1, 1)
         everybody = (weight.unsqueeze(3) * opinions.detach().exp()).sum(dim=1)
         others = (everybody.gather(1, observed) - weight * own.detach().exp()) / (1 - weight)
         of_weights = -(others.clamp_min(1e-9).log() * given).sum() / count
         return of_heads + of_weights, of_heads.detach()
-
-    def confusion(self, parts: MethodModel, images: Tensor) -> Confusion:
-        return parts.annotators(images)

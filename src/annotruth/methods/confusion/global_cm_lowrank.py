@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 
 from annotruth.errors import InputError
-from annotruth.methods.base import Batch, DataSpec, Method, MethodModel, register
-from annotruth.nn import GlobalLowRankAnnotators, IdentityConfusion, noisy_label_loss
+from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
+from annotruth.methods.protocols import Stages
+from annotruth.methods.registry import register
+from annotruth.methods.warmup import check_share, loss_at_their_word
+from annotruth.nn import GlobalLowRankAnnotators, noisy_label_loss
 
 
 @register
 @dataclass(frozen=True)
-class GlobalCMLowRank(Method):
+class GlobalCMLowRank(Stages, Method[MethodModel]):
     """Each rater is faithful with a chance of their own for each class; else draws from one of a few patterns.
 
     Options
@@ -27,6 +30,7 @@ class GlobalCMLowRank(Method):
     paper = "Tanno et al. 2019, with the low rank of Zhang et al. 2020"
     summary = "global-cm with low-rank matrices, for very many classes"
     learns_annotators = True
+    shrinks_trace = True
     annotator_rate = 10.0  # a row has few parameters, and learns from its own rater's labels only
 
     rank: int = 1
@@ -36,17 +40,16 @@ class GlobalCMLowRank(Method):
     def __post_init__(self) -> None:
         if self.rank < 1:
             raise InputError(f"rank must be at least 1, not {self.rank}.")
-        if not 0 <= self.warmup < 1:
-            raise InputError(f"warmup is a share of the training, 0 ≤ warmup < 1, not {self.warmup}.")
+        check_share("warmup", self.warmup)
 
-    def annotator_model(self, shape: DataSpec) -> nn.Module:
-        return GlobalLowRankAnnotators(shape.raters, shape.classes, self.rank)
+    def annotator_model(self, spec: DataSpec) -> nn.Module:
+        return GlobalLowRankAnnotators(spec.raters, spec.classes, self.rank)
 
-    def settled(self, parts: MethodModel, progress: float) -> bool:
+    def objective_is_final(self, model: MethodModel, progress: float) -> bool:
         return progress >= self.warmup
 
-    def loss(self, parts: MethodModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
-        log_truth = parts.log_truth(batch.images)
-        if self.settled(parts, progress):
-            return noisy_label_loss(log_truth, parts.rater_confusion(batch), batch.labels, self.trace_weight)
-        return noisy_label_loss(log_truth, IdentityConfusion(batch.labels.shape[1], log_truth.shape[1]), batch.labels)
+    def loss(self, model: MethodModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
+        log_truth = model.log_truth(batch.images)
+        if self.objective_is_final(model, progress):
+            return noisy_label_loss(log_truth, model.rater_confusion(batch), batch.labels, self.trace_weight)
+        return loss_at_their_word(log_truth, batch.labels)

@@ -16,17 +16,20 @@ from torch import Tensor, nn
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.fusion.em import confusion_from_counts
-from annotruth.methods.base import Batch, DataSpec, Method, MethodModel, register
+from annotruth.methods.base import Batch, DataSpec, Method
 from annotruth.methods.em.alternating import AlternatingModel
 from annotruth.methods.em.steps import add_counts, cross_entropy, label_posterior, label_shares
+from annotruth.methods.protocols import Prepares, Stages
+from annotruth.methods.registry import register
+from annotruth.methods.warmup import check_share, loss_at_their_word
 from annotruth.metrics import fleiss_kappa
-from annotruth.nn import IdentityConfusion, KnownAnnotators, noisy_label_loss
+from annotruth.nn import KnownAnnotators
 
 FAITHFUL, UNSEEN = 0.1, 0.01
 """Right answers of each class, and answers of each kind, that every rater is taken to have given before."""
 POOLED = 1.0
 """Answers to each class that every rater is taken to have given before as all raters do on average."""
-REACH = 30
+EMA_SPAN = 30
 """The average network reaches back over one of so many parts of the steps so far."""
 CLEAR = 0.25
 """Share of the items of each class, those most clearly of it, by which raters are first judged: of the others, too many
@@ -65,14 +68,14 @@ class CountedModel(AlternatingModel):
     many: Tensor
     answered: Tensor
 
-    def __init__(self, truth: nn.Module, annotators: nn.Module, classes: int) -> None:
-        super().__init__(truth, annotators, classes)
+    def __init__(self, truth: nn.Module, annotators: nn.Module, spec: DataSpec) -> None:
+        super().__init__(truth, annotators, spec)
         self.average = copy.deepcopy(truth).requires_grad_(False)
         self.register_buffer("steps", torch.tensor(0))
-        self.register_buffer("explained", torch.full((2,), math.log(classes)))
+        self.register_buffer("explained", torch.full((2,), math.log(spec.classes)))
         self.register_buffer("ready", torch.tensor(False))
         self.register_buffer("many", torch.tensor(False))
-        self.register_buffer("answered", torch.ones(classes, dtype=torch.bool))
+        self.register_buffer("answered", torch.ones(spec.classes, dtype=torch.bool))
 
     def log_truth(self, images: Tensor) -> Tensor:
         """Log-probabilities of the true class, by the network that learns; by the average wherever they are used."""
@@ -86,7 +89,7 @@ class CountedModel(AlternatingModel):
     @torch.no_grad()
     def follow(self) -> None:
         """Take the network as it is into the average, which reaches back over a small part of the steps so far."""
-        share = REACH / (REACH + int(self.steps))
+        share = EMA_SPAN / (EMA_SPAN + int(self.steps))
         for kept, now in zip(self.average.state_dict().values(), self.truth.state_dict().values()):
             kept.lerp_(now, share) if kept.is_floating_point() else kept.copy_(now)
         self.steps.add_(1)
@@ -94,7 +97,7 @@ class CountedModel(AlternatingModel):
 
 @register
 @dataclass(frozen=True)
-class CountedCM(Method):
+class CountedCM(Stages, Prepares, Method[CountedModel]):
     """Each rater errs in one way.
 
     The network first learns from labels taken at their word. Each rater's labels are then counted on the items that it
@@ -117,8 +120,9 @@ class CountedCM(Method):
 
     name = "global-cm"
     paper = "Tanno et al. 2019"
-    summary = "one confusion matrix per rater, learnt with the network"
+    summary = "a network, and one confusion matrix per rater"
     tasks = ("labels",)
+    model_class = CountedModel
     learns_annotators = True
 
     trace_weight: float = 0.1
@@ -127,70 +131,60 @@ class CountedCM(Method):
     def __post_init__(self) -> None:
         if not 0 <= self.trace_weight < 1:
             raise InputError(f"trace_weight must lie between 0 and 1, not {self.trace_weight}.")
-        if not 0 <= self.warmup < 1:
-            raise InputError(f"warmup is a share of the training, 0 ≤ warmup < 1, not {self.warmup}.")
+        check_share("warmup", self.warmup)
 
-    def annotator_model(self, shape: DataSpec) -> nn.Module:
-        return KnownAnnotators(shape.raters, shape.classes)
+    def annotator_model(self, spec: DataSpec) -> nn.Module:
+        return KnownAnnotators(spec.raters, spec.classes)
 
-    def build(self, shape: DataSpec, network: nn.Module | None = None) -> MethodModel:
-        plain = super().build(shape, network)
-        return CountedModel(plain.truth, plain.annotators, shape.classes)
-
-    def prepare(self, parts: MethodModel, annotations: Annotations) -> None:
-        assert isinstance(parts, CountedModel)
+    def prepare(self, model: CountedModel, annotations: Annotations) -> None:
         share = np.bincount(annotations.answers.label, minlength=len(annotations.classes)) / len(annotations.answers)
-        parts.explained.fill_(float(entr(share).sum()))
-        parts.many.fill_(len(annotations.answers) >= MANY * len(annotations) and fleiss_kappa(annotations) >= AGREED)
-        parts.answered.copy_(torch.from_numpy(share > 0))
+        model.explained.fill_(float(entr(share).sum()))
+        model.many.fill_(len(annotations.answers) >= MANY * len(annotations) and fleiss_kappa(annotations) >= AGREED)
+        model.answered.copy_(torch.from_numpy(share > 0))
 
-    def settled(self, parts: MethodModel, progress: float) -> bool:
-        assert isinstance(parts, CountedModel)
-        return bool(parts.stage > 0) and progress >= SETTLED
+    def objective_is_final(self, model: CountedModel, progress: float) -> bool:
+        return bool(model.stage > 0) and progress >= SETTLED
 
-    def begin_epoch(self, parts: MethodModel, batches: Iterable[Batch], progress: float) -> None:
-        assert isinstance(parts, CountedModel)
-        if progress > 0 and self._past_their_word(parts, progress):
-            self._count(parts, batches, self.trace_weight)
+    def begin_epoch(self, model: CountedModel, batches: Iterable[Batch], progress: float) -> None:
+        if progress > 0 and self._past_their_word(model, progress):
+            self._count(model, batches, self.trace_weight)
 
-    def _past_their_word(self, parts: CountedModel, progress: float) -> bool:
+    def _past_their_word(self, model: CountedModel, progress: float) -> bool:
         """Whether labels are no longer taken at their word, but raters are counted."""
-        if parts.many:
+        if model.many:
             return progress >= min(self.warmup, EARLY)
-        return progress >= self.warmup and (bool(parts.ready) or progress >= LATEST)
+        return progress >= self.warmup and (bool(model.ready) or progress >= LATEST)
 
-    def after_epoch(self, parts: MethodModel, likelihood: float, progress: float) -> None:
-        assert isinstance(parts, CountedModel)
-        if parts.stage == 0:
-            by_frequency, before = parts.explained.tolist()
+    def after_epoch(self, model: CountedModel, likelihood: float, progress: float) -> None:
+        if model.stage == 0:
+            by_frequency, before = model.explained.tolist()
             gain = by_frequency - likelihood
-            parts.ready.fill_(gain > LEAST_GAIN and before - likelihood < LAST_SHARE * gain)
-            parts.explained[1] = likelihood
+            model.ready.fill_(gain > LEAST_GAIN and before - likelihood < LAST_SHARE * gain)
+            model.explained[1] = likelihood
 
-    def finish(self, parts: MethodModel, batches: Iterable[Batch]) -> None:
-        assert isinstance(parts, CountedModel)
-        self._count(parts, batches, trace_weight=0.0)  # the trace is to find the matrices, it is no part of them
+    def finish(self, model: CountedModel, batches: Iterable[Batch]) -> None:
+        self._count(model, batches, trace_weight=0.0)  # the trace is to find the matrices, it is no part of them
 
-    def _count(self, parts: CountedModel, batches: Iterable[Batch], trace_weight: float) -> None:
-        matrices = parts.annotators.matrices
-        seen = [(batch, parts.log_truth(batch.images)) for batch in batches]
-        if parts.stage == 0:
-            found = torch.cat([self._found(parts, batch, log) for batch, log in seen])
+    def _count(self, model: CountedModel, batches: Iterable[Batch], trace_weight: float) -> None:
+        matrices = model.annotators.matrices
+        seen = [(batch, model.log_truth(batch.images)) for batch in batches]
+        if model.stage == 0:
+            found = torch.cat([self._found(model, batch, log) for batch, log in seen])
             clear = clearest(found, CLEAR).split([len(log) for _, log in seen])
             matrices.copy_(self._counted(matrices, zip((batch for batch, _ in seen), clear), trace_weight))
-        if parts.stage > 0 or parts.many:
+        if model.stage > 0 or model.many:
             for _ in range(ROUNDS):
                 truth = (label_posterior(log, batch.labels, matrices[batch.raters])[0] for batch, log in seen)
                 matrices.copy_(self._counted(matrices, zip((batch for batch, _ in seen), truth), trace_weight))
-        parts.stage.add_(1)
+        model.stage.add_(1)
 
-    def _found(self, parts: CountedModel, batch: Batch, log_truth: Tensor) -> Tensor:
+    def _found(self, model: CountedModel, batch: Batch, log_truth: Tensor) -> Tensor:
         """How probable the classes of a batch's items are before anything is known of the raters: (batch, classes).
 
         What nobody ever answered is no item's class, whatever a network that has learnt little makes of it.
         """
-        by_network = log_truth.exp() * parts.answered
-        return (by_network + label_shares(batch.labels, by_network.shape[1])) / 2 if parts.many else by_network
+        by_network = log_truth.exp() * model.answered
+        return (by_network + label_shares(batch.labels, by_network.shape[1])) / 2 if model.many else by_network
 
     def _counted(self, matrices: Tensor, items: Iterable[tuple[Batch, Tensor]], trace_weight: float) -> Tensor:
         """Matrices from batches, and what is taken for true of their items: (batch, classes)."""
@@ -202,16 +196,14 @@ class CountedCM(Method):
         shares = confusion_from_counts(counts, before + POOLED * pooled)
         return torch.from_numpy(with_least_trace(shares, trace_weight))
 
-    def loss(self, parts: MethodModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
-        assert isinstance(parts, CountedModel)
-        if parts.training:
-            parts.follow()
-        log_truth = parts.log_truth(batch.images)
-        if parts.stage == 0:
-            word = IdentityConfusion(batch.labels.shape[1], log_truth.shape[1])
-            return noisy_label_loss(log_truth, word, batch.labels)
-        prior = parts.log_average(batch.images)  # the network itself would learn what it has just come to believe
-        target, evidence = label_posterior(prior, batch.labels, parts.annotators.matrices[batch.raters])
+    def loss(self, model: CountedModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
+        if model.training:
+            model.follow()
+        log_truth = model.log_truth(batch.images)
+        if model.stage == 0:
+            return loss_at_their_word(log_truth, batch.labels)
+        prior = model.log_average(batch.images)  # the network itself would learn what it has just come to believe
+        target, evidence = label_posterior(prior, batch.labels, model.annotators.matrices[batch.raters])
         given = (batch.labels >= 0).sum().clamp_min(1)
         return cross_entropy(log_truth, target, batch.labels), -evidence.sum() / given
 

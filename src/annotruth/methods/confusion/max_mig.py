@@ -10,7 +10,10 @@ from torch import Tensor, nn
 
 from annotruth.data.annotations import Annotations
 from annotruth.fusion import MajorityVote
-from annotruth.methods.base import Batch, DataSpec, Method, MethodModel, quietly, register
+from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
+from annotruth.methods.protocols import Prepares
+from annotruth.methods.registry import register
+from annotruth.methods.targets import quietly
 from annotruth.nn import (
     Confusion,
     GlobalConfusion,
@@ -21,7 +24,7 @@ from annotruth.nn import (
     rater_rows,
 )
 
-LEAST = 1e-2
+MIN_PROBABILITY = 1e-2
 """Chance of any label of any rater in the jury's first view, so that no single label decides."""
 
 
@@ -35,7 +38,7 @@ class Jury(nn.Module):
 
     def __init__(self, raters: int, classes: int) -> None:
         super().__init__()
-        self.scores = nn.Parameter((torch.eye(classes) + LEAST).log().repeat(raters, 1, 1))
+        self.scores = nn.Parameter((torch.eye(classes) + MIN_PROBABILITY).log().repeat(raters, 1, 1))
         self.register_buffer("log_prior", torch.zeros(classes).log_softmax(dim=0))
 
     def forward(self, images: Tensor, raters: Tensor | None = None) -> Confusion:
@@ -52,9 +55,15 @@ class Jury(nn.Module):
         return total.log_softmax(dim=2).movedim(2, 1)
 
 
+class JuryModel(MethodModel):
+    """A network that looks at images, and a jury that looks at labels."""
+
+    annotators: Jury
+
+
 @register
 @dataclass(frozen=True)
-class MaxMIG(Method):
+class MaxMIG(Prepares, Method[JuryModel]):
     """Maximises the mutual information of the network's and the jury's answers (Kullback-Leibler form).
 
     Two answers carry information about each other only through the truth, so errors that raters share by chance do not
@@ -64,29 +73,30 @@ class MaxMIG(Method):
     name = "max-mig"
     paper = "Cao et al. 2019"
     summary = "a network and a jury of labels that inform each other"
+    model_class = JuryModel
     learns_annotators = True
 
-    def annotator_model(self, shape: DataSpec) -> nn.Module:
-        return Jury(shape.raters, shape.classes)
+    def annotator_model(self, spec: DataSpec) -> nn.Module:
+        return Jury(spec.raters, spec.classes)
 
-    def prepare(self, parts: MethodModel, annotations: Annotations) -> None:
-        assert isinstance(parts.annotators, Jury)
+    def prepare(self, model: JuryModel, annotations: Annotations) -> None:
         with quietly():
             voted = MajorityVote().fit(annotations)
         matrices = torch.from_numpy(np.asarray(voted.confusion_)).float()
-        parts.annotators.scores.data.copy_(((matrices + LEAST) / (1 + LEAST * matrices.shape[2])).log())
-        frequency = torch.from_numpy(np.asarray(voted.prior_)).float() + LEAST
-        parts.annotators.log_prior.copy_((frequency / frequency.sum()).log())
+        model.annotators.scores.data.copy_(
+            ((matrices + MIN_PROBABILITY) / (1 + MIN_PROBABILITY * matrices.shape[2])).log()
+        )
+        frequency = torch.from_numpy(np.asarray(voted.prior_)).float() + MIN_PROBABILITY
+        model.annotators.log_prior.copy_((frequency / frequency.sum()).log())
 
-    def loss(self, parts: MethodModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
-        assert isinstance(parts.annotators, Jury)
-        log_truth = parts.log_truth(batch.images)
-        _, likelihood = noisy_label_loss(log_truth.detach(), parts.rater_confusion(batch), batch.labels)
+    def loss(self, model: JuryModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
+        log_truth = model.log_truth(batch.images)
+        _, likelihood = noisy_label_loss(log_truth.detach(), model.rater_confusion(batch), batch.labels)
         labels = one_pixel_axis(batch.labels, 2)
-        verdict = parts.annotators.log_verdict(labels, batch.raters)
+        verdict = model.annotators.log_verdict(labels, batch.raters)
         anybody = is_labelled(labels, log_truth.shape[1]).any(dim=1)
         network = one_pixel_axis(log_truth, 2).movedim(1, 2)[anybody]
-        information = mutual_information(network, verdict.movedim(1, 2)[anybody], parts.annotators.log_prior)
+        information = mutual_information(network, verdict.movedim(1, 2)[anybody], model.annotators.log_prior)
         return -information, likelihood
 
 

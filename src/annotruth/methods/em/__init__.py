@@ -1,0 +1,1 @@
+"""A network and counted matrices, in turns."""

@@ -68,11 +68,6 @@ def label_shares(labels: Tensor, classes: int) -> Tensor:
     return torch.where(total > 0, shares / total.clamp_min(1), 1 / classes)
 
 
-def likeliest(log_truth: Tensor) -> Tensor:
-    """1 for the likeliest class, 0 for the others: (batch, classes, *spatial), without gradient."""
-    return torch.zeros_like(log_truth).scatter_(1, log_truth.argmax(dim=1, keepdim=True), 1.0)
-
-
 def cross_entropy(log_truth: Tensor, target: Tensor, labels: Tensor) -> Tensor:
     """Cross-entropy of a soft target (batch, classes, *spatial), averaged where anybody labelled anything."""
     anybody = is_labelled(labels, log_truth.shape[1]).any(dim=1)

@@ -18,7 +18,9 @@ from torch import Tensor, nn
 
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError, shorten
-from annotruth.methods.base import Batch, DataSpec, Method, MethodModel, register
+from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
+from annotruth.methods.protocols import Prepares
+from annotruth.methods.registry import register
 from annotruth.nn import is_labelled
 from annotruth.nn.prism import said, shares
 from annotruth.validation import MISSING_PIXEL
@@ -34,14 +36,14 @@ class DiagnosedModel(MethodModel):
 
     weights: Tensor
 
-    def __init__(self, truth: nn.Module, annotators: nn.Module, raters: int) -> None:
+    def __init__(self, truth: nn.Module, annotators: nn.Module, spec: DataSpec) -> None:
         super().__init__(truth, annotators)
-        self.register_buffer("weights", torch.ones(raters))
+        self.register_buffer("weights", torch.ones(spec.raters))
 
 
 @register
 @dataclass(frozen=True)
-class Diag(Method):
+class Diag(Prepares, Method[DiagnosedModel]):
     """A classifier diagnoses each item from a rater's mask; the better it does, the more the rater's masks count.
 
     A small form of the paper's, whose network finds the mask that is best to diagnose from.
@@ -55,6 +57,7 @@ class Diag(Method):
     paper = "Wu et al. 2022 (Diag)"
     summary = "a network on labels weighted by how well they tell a known diagnosis"
     tasks = ("masks",)
+    model_class = DiagnosedModel
 
     diagnosis: Mapping[str, Any] | str | None = None
 
@@ -66,25 +69,19 @@ class Diag(Method):
         if len({str(self._given()[name]) for name in known}) < 2:
             raise InputError("All items have the same diagnosis: nothing can be told apart by it.")
 
-    def build(self, shape: DataSpec, network: nn.Module | None = None) -> MethodModel:
-        plain = super().build(shape, network)
-        return DiagnosedModel(plain.truth, plain.annotators, shape.raters)
-
-    def prepare(self, parts: MethodModel, annotations: Annotations) -> None:
-        assert isinstance(parts, DiagnosedModel)
+    def prepare(self, model: DiagnosedModel, annotations: Annotations) -> None:
         given = self._given()
         answers = np.array([str(given[name]) for name in annotations.items])
         found = np.array([diagnostic_value(annotations, rater, answers) for rater in range(len(annotations.raters))])
         judged = np.isfinite(found)
         found = np.where(judged, found, found[judged].mean() if judged.any() else 0.0)
         weights = np.exp(SHARPNESS * (found - found.max()))
-        parts.weights.copy_(torch.from_numpy(weights / weights.mean()))
+        model.weights.copy_(torch.from_numpy(weights / weights.mean()))
 
-    def loss(self, parts: MethodModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
-        assert isinstance(parts, DiagnosedModel)
-        log_truth = parts.log_truth(batch.images)
+    def loss(self, model: DiagnosedModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
+        log_truth = model.log_truth(batch.images)
         given = said(batch.labels, log_truth.shape[1])
-        weights = parts.weights.view(1, -1, *[1] * (batch.labels.ndim - 2)).expand(batch.labels.shape)
+        weights = model.weights.view(1, -1, *[1] * (batch.labels.ndim - 2)).expand(batch.labels.shape)
         anybody = is_labelled(batch.labels, log_truth.shape[1]).any(dim=1)
         loss = -((shares(given, weights) * log_truth).sum(dim=1) * anybody).sum() / anybody.sum().clamp_min(1)
         return loss, loss.detach()

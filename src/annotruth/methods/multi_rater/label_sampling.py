@@ -7,13 +7,15 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from annotruth.methods.base import Batch, Method, MethodModel, register
-from annotruth.nn import IdentityConfusion, is_labelled, noisy_label_loss
+from annotruth.methods.base import Batch, Method, MethodModel
+from annotruth.methods.registry import register
+from annotruth.methods.warmup import loss_at_their_word
+from annotruth.nn import is_labelled
 
 
 @register
 @dataclass(frozen=True)
-class LabelSampling(Method):
+class LabelSampling(Method[MethodModel]):
     """Everybody is right in turn, so that the network learns how often each class is drawn, and stays unsure."""
 
     name = "label-sampling"
@@ -21,11 +23,11 @@ class LabelSampling(Method):
     summary = "a network on one rater's labels at a time, drawn at random"
     tasks = ("masks",)
 
-    def loss(self, parts: MethodModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
-        log_truth = parts.log_truth(batch.images)
+    def loss(self, model: MethodModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
+        log_truth = model.log_truth(batch.images)
         # What is held out is judged by all labels, not by who happens to be drawn.
-        labels = one_rater_each(batch.labels, log_truth.shape[1]) if parts.training else batch.labels
-        return noisy_label_loss(log_truth, IdentityConfusion(labels.shape[1], log_truth.shape[1]), labels)
+        labels = one_rater_each(batch.labels, log_truth.shape[1]) if model.training else batch.labels
+        return loss_at_their_word(log_truth, labels)
 
 
 def one_rater_each(labels: Tensor, classes: int) -> Tensor:

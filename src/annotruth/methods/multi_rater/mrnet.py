@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from annotruth.methods.base import Batch, DataSpec, MethodModel, register
-from annotruth.methods.multi_rater.prism_model import HIGHEST, LOWEST, Confident, Prism, cropped, everywhere, trusted
+from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
+from annotruth.methods.multi_rater.prism_model import HIGHEST, LOWEST, Prism, cropped, everywhere, trust_of, trusted
+from annotruth.methods.protocols import AnswersQuestions
+from annotruth.methods.registry import register
 from annotruth.nn import is_labelled
 from annotruth.nn.prism import padded, said, shares
 
@@ -22,13 +26,13 @@ class Expertness(nn.Module):
     What raters would draw is read from a first mask; where they differ, the mask is drawn anew.
     """
 
-    def __init__(self, shape: DataSpec, network: nn.Module | None) -> None:
+    def __init__(self, spec: DataSpec, network: nn.Module | None) -> None:
         super().__init__()
-        convolution = nn.Conv2d if shape.dims == 2 else nn.Conv3d
-        self.prism = Prism(shape, "convlstm", network)
-        self.raters, self.classes = shape.raters, shape.classes
-        self.each = convolution(shape.classes, shape.raters * shape.classes, kernel_size=3, padding=1)
-        self.refine = convolution(2 * shape.classes, shape.classes, kernel_size=3, padding=1)
+        convolution = nn.Conv2d if spec.dims == 2 else nn.Conv3d
+        self.prism = Prism(spec, "convlstm", network)
+        self.raters, self.classes = spec.raters, spec.classes
+        self.each = convolution(spec.classes, spec.raters * spec.classes, kernel_size=3, padding=1)
+        self.refine = convolution(2 * spec.classes, spec.classes, kernel_size=3, padding=1)
 
     def forward(self, images: Tensor, expertness: Tensor) -> tuple[Tensor, Tensor]:
         """Log-probabilities of the mask (batch, classes, *spatial) and of each rater's (batch, raters, classes, …)."""
@@ -52,7 +56,7 @@ class ExpertnessModel(MethodModel):
 
 @register
 @dataclass(frozen=True)
-class MRNet(Confident):
+class MRNet(AnswersQuestions, Method[ExpertnessModel]):
     """Expertness is drawn at random in training, and the mask to learn is the raters' mean with it as weight.
 
     So the network can be told whom to trust, but does not find out by itself.
@@ -62,18 +66,21 @@ class MRNet(Confident):
     paper = "Ji et al. 2021"
     summary = "a network told how expert each rater is, by a ConvLSTM"
     tasks = ("masks",)
+    questions = ("confidences",)
 
-    def build(self, shape: DataSpec, network: nn.Module | None = None) -> MethodModel:
-        return ExpertnessModel(Expertness(shape, network), self.annotator_model(shape))
+    def predict_options(self, raters: Sequence[str], asked: Mapping[str, Any]) -> dict[str, Any]:
+        return {"trust": trust_of(asked["confidences"], raters)} if asked else {}
 
-    def loss(self, parts: MethodModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
-        assert isinstance(parts, ExpertnessModel)
-        given = said(batch.labels, parts.truth.classes)
+    def build(self, spec: DataSpec, network: nn.Module | None = None) -> ExpertnessModel:
+        return ExpertnessModel(Expertness(spec, network), self.annotator_model(spec))
+
+    def loss(self, model: ExpertnessModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
+        given = said(batch.labels, model.truth.classes)
         expertness = batch.images.new_ones(batch.labels.shape[:2])
-        if parts.training:
+        if model.training:
             expertness = LOWEST + (HIGHEST - LOWEST) * torch.rand_like(expertness)
             expertness = expertness / expertness.mean(dim=1, keepdim=True)
-        log_truth, log_each = parts.truth(batch.images, expertness)
+        log_truth, log_each = model.truth(batch.images, expertness)
         target = shares(given, everywhere(expertness, batch.images).expand(batch.labels.shape))
         counted = is_labelled(batch.labels, given.shape[2]).any(dim=1)
         of_mask = -((target * log_truth).sum(dim=1) * counted).sum() / counted.sum().clamp_min(1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,19 +13,20 @@ from torch import Tensor, nn
 
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
-from annotruth.methods.base import Batch, DataSpec, MethodModel, register
+from annotruth.methods.base import Batch, DataSpec, Method
 from annotruth.methods.multi_rater.prism_model import (
     HIGHEST,
     LOWEST,
     START,
-    Confidences,
-    Confident,
     Prism,
     PrismModel,
     Step,
     cropped,
+    trust_of,
     trusted,
 )
+from annotruth.methods.protocols import AnswersQuestions, FusesLabels, ShowsPanels, Stages
+from annotruth.methods.registry import register
 from annotruth.nn import Confusion, PixelConfusion, is_labelled
 from annotruth.nn.prism import (
     INTEGRATIONS,
@@ -64,7 +65,7 @@ EVEN = 0.5
 
 @register
 @dataclass(frozen=True)
-class MrPrism(Confident):
+class MrPrism(Stages, AnswersQuestions, FusesLabels, ShowsPanels, Method[PrismModel]):
     """Confidences in the raters give a mask of the image, the mask gives confidences, and so on.
 
     The mask learns which class labels speak for, given the mask of the recurrence before and how raters err; DivP
@@ -89,6 +90,8 @@ class MrPrism(Confident):
     summary = "a mask from confidences in raters, confidences from the mask, recurrently"
     tasks = ("masks",)
     learns_annotators = True
+    questions = ("recurrence", "confidences")
+    report_panels = ("recurrences",)
 
     recurrences: int = 3
     fusion: Rule = "bayes"
@@ -117,54 +120,53 @@ class MrPrism(Confident):
                 "Use majority for the labels of one rater."
             )
 
-    def asked(
-        self, raters: Sequence[str], recurrence: int | None = None, confidences: Confidences | None = None
-    ) -> dict[str, Any]:
-        if recurrence is not None and recurrence < 0:
+    def predict_options(self, raters: Sequence[str], asked: Mapping[str, Any]) -> dict[str, Any]:
+        options = dict(asked)
+        if asked.get("recurrence", 0) < 0:
             raise InputError(
-                f"Recurrences are counted from 0, and the last is {self.recurrences - 1}; not {recurrence}."
+                f"Recurrences are counted from 0, and the last is {self.recurrences - 1}; not {asked['recurrence']}."
             )
-        how = super().asked(raters, confidences=confidences)
-        return how if recurrence is None else {**how, "recurrence": recurrence}
+        if "confidences" in options:
+            options["trust"] = trust_of(options.pop("confidences"), raters)
+        return options
 
-    def build(self, shape: DataSpec, network: nn.Module | None = None) -> MethodModel:
-        truth = Prism(shape, self.integration, network)
-        return PrismModel(truth, DivP(shape.raters, shape.classes, shape.dims), self.recurrences)
+    def build(self, spec: DataSpec, network: nn.Module | None = None) -> PrismModel:
+        truth = Prism(spec, self.integration, network)
+        return PrismModel(truth, DivP(spec.raters, spec.classes, spec.dims), self.recurrences)
 
-    def settled(self, parts: MethodModel, progress: float) -> bool:
+    def objective_is_final(self, model: PrismModel, progress: float) -> bool:
         return progress >= JUDGED_FROM
 
-    def loss(self, parts: MethodModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
+    def loss(self, model: PrismModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
         """Every item takes part in one recurrence, those of a batch in different ones.
 
         Gradients of a recurrence do not reach the one before, so that the loss of all is the sum of each: to take one
         of them per item costs a third and is right on average.
         """
-        assert isinstance(parts, PrismModel)
         labels = padded(batch.labels, MISSING_PIXEL)
-        given = said(patched(labels), parts.annotators.classes)
+        given = said(patched(labels), model.annotators.classes)
         per_item, size = len(given) // len(labels), labels.shape[2:]
-        trust, start, due = self._begin(parts, labels, per_item)
-        features, confidence = parts.truth.features(batch.images), unpatched(start.expand(-1, -1, given.shape[3]), size)
+        trust, start, due = self._begin(model, labels, per_item)
+        features, confidence = model.truth.features(batch.images), unpatched(start.expand(-1, -1, given.shape[3]), size)
         target = shares(given, start)
-        parts.truth.conp.eval()  # what is normalised on the way to a recurrence must be as in prediction
+        model.truth.conp.eval()  # what is normalised on the way to a recurrence must be as in prediction
         with torch.no_grad():
             for last in range(1, self.recurrences):
                 first, after = bisect_left(due, last), bisect_right(due, last)  # of the items due after this one more
                 if first == len(due):
                     break
-                step = parts.step([f[first:] for f in features], confidence[first:])
+                step = model.step([f[first:] for f in features], confidence[first:])
                 confidence[first:] = step.confidences(trust[first:])
                 if progress < BY_VOTE:
                     continue
                 here = slice(first * per_item, after * per_item)
-                target[here] = self._fused(parts, given[here], step, trust[first:after])
-        parts.truth.conp.train(parts.training)
-        step = parts.step(features, confidence)
+                target[here] = self._fused(model, given[here], step, trust[first:after])
+        model.truth.conp.train(model.training)
+        step = model.step(features, confidence)
         anybody = is_labelled(labels, given.shape[2]).any(dim=1)
         likelihood = multi_head_loss(given, step.matrices, step.mask)
-        if parts.training:
-            parts.remember(step)
+        if model.training:
+            model.remember(step)
         loss = mask_loss(step.log_truth, unpatched(decided(target), size), anybody)
         if self.head_loss != "shuffle":
             loss = loss + likelihood
@@ -177,13 +179,13 @@ class MrPrism(Confident):
             loss = loss + ssim_loss(of_heads, step.log_truth.exp()[:, 1:], anybody) + self.shuffle_weight * shuffled
         return loss, likelihood.detach()
 
-    def _begin(self, parts: PrismModel, labels: Tensor, per_item: int) -> tuple[Tensor, Tensor, list[int]]:
+    def _begin(self, model: PrismModel, labels: Tensor, per_item: int) -> tuple[Tensor, Tensor, list[int]]:
         """Trust (items, raters), confidences to begin with (items · patches, raters, 1), and each item's recurrence.
 
         Equations 14 and 15, with noise that is the same for the pixels of a patch.
         """
         items, raters = labels.shape[:2]
-        if not parts.training:
+        if not model.training:
             trust = torch.ones(items, raters, device=labels.device)
             start = torch.full((items * per_item, raters, 1), START, device=labels.device)
             return trust, start, [self.recurrences - 1] * items
@@ -198,26 +200,23 @@ class MrPrism(Confident):
         """The recurrence that each item takes part in, ascending: equal shares, on average over shifts in [0, 1)."""
         return [int((item + shift) * self.recurrences / items) for item in range(items)]
 
-    def rater_confidences(self, parts: MethodModel, images: Tensor, raters: int, **how: Any) -> Tensor:
-        assert isinstance(parts, PrismModel)
-        step = parts.estimate(images, **how)
+    def rater_confidences(self, model: PrismModel, images: Tensor, raters: int, **options: Any) -> Tensor:
+        step = model.estimate(images, **options)
         return cropped(unpatched(step.right(), step.log_truth.shape[2:]), images)
 
-    def fused(self, parts: MethodModel, images: Tensor, labels: Tensor, **how: Any) -> Tensor:
-        assert isinstance(parts, PrismModel)
-        step = parts.estimate(images, **how)
-        given = said(patched(padded(labels, MISSING_PIXEL)), parts.annotators.classes)
-        together = self._fused(parts, given, step, trusted(how.get("trust"), parts.annotators.raters, images))
+    def fuse_labels(self, model: PrismModel, images: Tensor, labels: Tensor, **options: Any) -> Tensor:
+        step = model.estimate(images, **options)
+        given = said(patched(padded(labels, MISSING_PIXEL)), model.annotators.classes)
+        together = self._fused(model, given, step, trusted(options.get("trust"), model.annotators.raters, images))
         return cropped(unpatched(together, step.log_truth.shape[2:]), images)
 
-    def _fused(self, parts: PrismModel, given: Tensor, step: Step, trust: Tensor) -> Tensor:
+    def _fused(self, model: PrismModel, given: Tensor, step: Step, trust: Tensor) -> Tensor:
         """What raters said, patch by patch, of the first items of a recurrence, fused after it."""
         per_patch = trust.repeat_interleave(len(step.mask) // len(step.log_truth), dim=0)
-        matrices = parts.typical().expand_as(step.matrices) if self.fusion == "bayes" else step.matrices.detach()
+        matrices = model.typical().expand_as(step.matrices) if self.fusion == "bayes" else step.matrices.detach()
         return fuse(self.fusion, given, matrices[: len(given)], step.mask[: len(given)], per_patch, slips=self.slips)
 
-    def confusion(self, parts: MethodModel, images: Tensor) -> Confusion:
-        assert isinstance(parts, PrismModel)
-        scores = parts.estimate(images).scores
+    def confusion(self, model: PrismModel, images: Tensor) -> Confusion:
+        scores = model.estimate(images).scores
         every = F.interpolate(scores.flatten(1, 3), scale_factor=float(PATCH)).unflatten(1, scores.shape[1:4])
         return PixelConfusion(cropped(every, images))

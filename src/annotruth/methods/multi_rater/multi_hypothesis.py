@@ -9,7 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from annotruth.errors import InputError
-from annotruth.methods.base import Batch, DataSpec, Method, MethodModel, in_rounds, register
+from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
+from annotruth.methods.inference import in_rounds
+from annotruth.methods.protocols import Samples
+from annotruth.methods.registry import register
 from annotruth.nn import class_index, is_labelled, unet
 
 
@@ -30,7 +33,7 @@ class Hypotheses(MethodModel):
 
 @register
 @dataclass(frozen=True)
-class MultiHypothesis(Method):
+class MultiHypothesis(Samples, Method[Hypotheses]):
     """Hypotheses share the ways of drawing among them; nobody's labels are thought better than another's.
 
     Options
@@ -53,28 +56,24 @@ class MultiHypothesis(Method):
         if not 0 <= self.relaxation < 1:
             raise InputError(f"relaxation is a share, 0 ≤ relaxation < 1, not {self.relaxation}.")
 
-    def build(self, shape: DataSpec, network: nn.Module | None = None) -> MethodModel:
-        outputs = self.hypotheses * shape.classes
+    def build(self, spec: DataSpec, network: nn.Module | None = None) -> Hypotheses:
+        outputs = self.hypotheses * spec.classes
         if network is None:
-            truth: nn.Module = unet(shape.channels, outputs, dims=shape.dims)
+            truth: nn.Module = unet(spec.channels, outputs, dims=spec.dims)
         else:
-            truth = nn.Sequential(network, (nn.Conv2d if shape.dims == 2 else nn.Conv3d)(shape.classes, outputs, 1))
-        return Hypotheses(truth, self.annotator_model(shape), self.hypotheses)
+            truth = nn.Sequential(network, (nn.Conv2d if spec.dims == 2 else nn.Conv3d)(spec.classes, outputs, 1))
+        return Hypotheses(truth, self.annotator_model(spec), self.hypotheses)
 
-    def loss(self, parts: MethodModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
-        assert isinstance(parts, Hypotheses)
-        losses, given = mask_losses(parts.log_hypotheses(batch.images), batch.labels)
+    def loss(self, model: Hypotheses, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
+        losses, given = mask_losses(model.log_hypotheses(batch.images), batch.labels)
         best = torch.zeros_like(losses).scatter_(2, losses.argmin(dim=2, keepdim=True), 1.0)
         others = (1 - best) * self.relaxation / (self.hypotheses - 1)
         total = (losses * (best * (1 - self.relaxation) + others)).sum() / given
         return total, (losses.detach() * best).sum() / given
 
-    def drawings(
-        self, parts: MethodModel, images: Tensor, n: int, generator: torch.Generator, shape: DataSpec
-    ) -> Tensor:
-        assert isinstance(parts, Hypotheses)
+    def sample(self, model: Hypotheses, images: Tensor, n: int, generator: torch.Generator, spec: DataSpec) -> Tensor:
         which = in_rounds(self.hypotheses, n, generator).to(images.device)
-        return parts.log_hypotheses(images).exp()[:, which].transpose(0, 1)
+        return model.log_hypotheses(images).exp()[:, which].transpose(0, 1)
 
 
 def mask_losses(log_hypotheses: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:

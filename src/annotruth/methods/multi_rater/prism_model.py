@@ -1,23 +1,22 @@
-"""The parts of methods that are told how far to trust each rater: encoder and ConP, DivP, and their recurrence."""
+"""The model of methods that are told how far to trust each rater: encoder and ConP, DivP, and their recurrence."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from annotruth.errors import InputError, shorten
-from annotruth.methods.base import DataSpec, Method, MethodModel
-from annotruth.nn import identity_scores, row_probabilities, sum_over_processes
+from annotruth.methods.base import DataSpec, MethodModel
+from annotruth.nn import decay_and_add_, identity_scores, row_probabilities, sum_over_processes
 from annotruth.nn.prism import ConP, DivP, PrismEncoder, confidences, padded, patched, unpatched
 
 LOWEST, HIGHEST = 0.1, 0.9
 """Range of the confidences that training begins with (eq. 14)."""
-KEPT = 0.95
+MEAN_DECAY = 0.95
 """Share of the raters' mean matrices that a step of the training keeps."""
 START = 0.5
 """Confidence in everybody that prediction begins with."""
@@ -56,13 +55,13 @@ class Step(NamedTuple):
 class Prism(nn.Module):
     """The truth model: an encoder, and ConP. A network of the user's own adds its class scores to the image."""
 
-    def __init__(self, shape: DataSpec, integration: str, network: nn.Module | None) -> None:
+    def __init__(self, spec: DataSpec, integration: str, network: nn.Module | None) -> None:
         super().__init__()
         self.network = network
-        channels = shape.channels + (shape.classes if network is not None else 0)
-        self.encoder = PrismEncoder(channels, shape.dims)
-        self.conp = ConP(shape.raters, shape.classes, shape.dims, integration)
-        if shape.dims == 2:  # places' channels lie together, as attention and the processor's convolutions want them
+        channels = spec.channels + (spec.classes if network is not None else 0)
+        self.encoder = PrismEncoder(channels, spec.dims)
+        self.conp = ConP(spec.raters, spec.classes, spec.dims, integration)
+        if spec.dims == 2:  # places' channels lie together, as attention and the processor's convolutions want them
             for part in (self.encoder, self.conp):
                 part.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
@@ -107,8 +106,8 @@ class PrismModel(MethodModel):
         here = step.mask.sum(dim=2)
         sums = sum_over_processes(torch.einsum("nk,nrkz->rkz", here, step.matrices))
         mass = sum_over_processes(here.sum(dim=0).unsqueeze(1))
-        self.sums.mul_(KEPT).add_(sums)
-        self.mass.mul_(KEPT).add_(mass)
+        decay_and_add_(self.sums, sums, MEAN_DECAY)
+        decay_and_add_(self.mass, mass, MEAN_DECAY)
 
     def step(self, features: list[Tensor], confidence: Tensor) -> Step:
         """One recurrence. What DivP learns does not reach ConP, nor one recurrence the one before."""
@@ -134,17 +133,6 @@ class PrismModel(MethodModel):
 
     def log_truth(self, images: Tensor, recurrence: int | None = None, trust: Tensor | None = None) -> Tensor:
         return cropped(self.estimate(images, recurrence, trust).log_truth, images)
-
-
-@dataclass(frozen=True)
-class Confident(Method):
-    """Base of the methods that can be told whom to trust when they predict."""
-
-    def asked(
-        self, raters: Sequence[str], recurrence: int | None = None, confidences: Confidences | None = None
-    ) -> dict[str, Any]:
-        how = super().asked(raters, recurrence)
-        return how if confidences is None else {**how, "trust": trust_of(confidences, raters)}
 
 
 def trust_of(confidences: Confidences, raters: Sequence[str]) -> Tensor:

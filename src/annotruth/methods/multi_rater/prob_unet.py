@@ -8,13 +8,21 @@ import torch
 from torch import Tensor, nn
 
 from annotruth.errors import InputError
-from annotruth.methods.base import Batch, DataSpec, Method, MethodModel, register
+from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
+from annotruth.methods.protocols import Samples
+from annotruth.methods.registry import register
 from annotruth.nn import ProbabilisticUNet
+
+
+class ProbUNetModel(MethodModel):
+    """A Probabilistic U-Net, and raters who are not told apart."""
+
+    truth: ProbabilisticUNet
 
 
 @register
 @dataclass(frozen=True)
-class ProbUNet(Method):
+class ProbUNet(Samples, Method[ProbUNetModel]):
     """Every drawing is as good as another, and comes about by chance.
 
     Each step learns from all drawings of an image, not from one picked at random: the costly network runs once for all
@@ -43,17 +51,15 @@ class ProbUNet(Method):
         if self.beta < 0:
             raise InputError(f"beta must not be negative, as {self.beta} is.")
 
-    def build(self, shape: DataSpec, network: nn.Module | None = None) -> MethodModel:
-        truth = ProbabilisticUNet(shape.channels, shape.classes, shape.dims, self.latent, self.samples, network)
-        return MethodModel(truth, self.annotator_model(shape))
+    def build(self, spec: DataSpec, network: nn.Module | None = None) -> ProbUNetModel:
+        truth = ProbabilisticUNet(spec.channels, spec.classes, spec.dims, self.latent, self.samples, network)
+        return ProbUNetModel(truth, self.annotator_model(spec))
 
-    def loss(self, parts: MethodModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
-        assert isinstance(parts.truth, ProbabilisticUNet)
-        return parts.truth.loss(batch.images, batch.labels, self.beta)
+    def loss(self, model: ProbUNetModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
+        return model.truth.loss(batch.images, batch.labels, self.beta)
 
-    def drawings(
-        self, parts: MethodModel, images: Tensor, n: int, generator: torch.Generator, shape: DataSpec
+    def sample(
+        self, model: ProbUNetModel, images: Tensor, n: int, generator: torch.Generator, spec: DataSpec
     ) -> Tensor:
-        assert isinstance(parts.truth, ProbabilisticUNet)
         noise = torch.randn(n, self.latent, generator=generator).to(images)
-        return parts.truth.drawings(images, noise)
+        return model.truth.drawings(images, noise)

@@ -8,16 +8,20 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from annotruth.methods.base import Batch, DataSpec, Method, MethodModel, in_rounds, register
+from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
+from annotruth.methods.inference import in_rounds
+from annotruth.methods.protocols import Samples
+from annotruth.methods.registry import register
 from annotruth.nn import IdentityAnnotators, IdentityConfusion, noisy_label_loss
 
 
 class SeparateNetworks(MethodModel):
     """One network per rater side by side."""
 
+    truth: nn.ModuleList
+
     def log_networks(self, images: Tensor) -> list[Tensor]:
         """Every network's log-probabilities (batch, classes, *spatial)."""
-        assert isinstance(self.truth, nn.ModuleList)
         return [network(images).log_softmax(dim=1) for network in self.truth]
 
     def log_truth(self, images: Tensor) -> Tensor:
@@ -28,7 +32,7 @@ class SeparateNetworks(MethodModel):
 
 @register
 @dataclass(frozen=True)
-class Separate(Method):
+class Separate(Samples, Method[SeparateNetworks]):
     """Nobody's errors are modelled, only averaged."""
 
     name = "separate"
@@ -36,23 +40,21 @@ class Separate(Method):
     summary = "a network per rater, averaged"
     tasks = ("masks",)
 
-    def build(self, shape: DataSpec, network: nn.Module | None = None) -> MethodModel:
+    def build(self, spec: DataSpec, network: nn.Module | None = None) -> SeparateNetworks:
         networks = [
-            copy.deepcopy(network) if network is not None else self.truth_model(shape) for _ in range(shape.raters)
+            copy.deepcopy(network) if network is not None else self.truth_model(spec) for _ in range(spec.raters)
         ]
-        return SeparateNetworks(nn.ModuleList(networks), IdentityAnnotators(shape.raters, shape.classes))
+        return SeparateNetworks(nn.ModuleList(networks), IdentityAnnotators(spec.raters, spec.classes))
 
-    def loss(self, parts: MethodModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
-        assert isinstance(parts, SeparateNetworks)
-        logs = parts.log_networks(batch.images)
+    def loss(self, model: SeparateNetworks, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
+        logs = model.log_networks(batch.images)
         word = IdentityConfusion(1, logs[0].shape[1])
         losses = [noisy_label_loss(log, word, batch.labels[:, [rater]])[0] for rater, log in enumerate(logs)]
         total = torch.stack(losses).mean()
         return total, total
 
-    def drawings(
-        self, parts: MethodModel, images: Tensor, n: int, generator: torch.Generator, shape: DataSpec
+    def sample(
+        self, model: SeparateNetworks, images: Tensor, n: int, generator: torch.Generator, spec: DataSpec
     ) -> Tensor:
-        assert isinstance(parts, SeparateNetworks)
-        who = in_rounds(shape.raters, n, generator).to(images.device)
-        return torch.stack(parts.log_networks(images))[who].exp()
+        who = in_rounds(spec.raters, n, generator).to(images.device)
+        return torch.stack(model.log_networks(images))[who].exp()

@@ -1,0 +1,1 @@
+"""Coarse drawings, strokes and boxes."""

@@ -9,33 +9,29 @@ import torch
 from torch import Tensor
 
 from annotruth.data.annotations import Annotations
-from annotruth.methods.base import Batch, DataSpec, Method, MethodModel, as_tensor, majority_of, register
+from annotruth.methods.base import Batch, DataSpec, M, Method, MethodModel, as_tensor
+from annotruth.methods.protocols import Stages
+from annotruth.methods.registry import register
 from annotruth.methods.strokes.cuts import grab_cut, opencv
 from annotruth.methods.strokes.drawings import check_strokes, whole_masks
-from annotruth.nn import IdentityConfusion, is_labelled, noisy_label_loss
+from annotruth.methods.targets import majority_of
+from annotruth.methods.warmup import loss_at_their_word
+from annotruth.nn import is_labelled
 from annotruth.validation import MISSING_PIXEL
 
 CANDIDATES = 0.4
 """Share of the training on candidates alone; then the network decides within the boxes."""
-LEAST = 0.1
+MIN_FILLED = 0.1
 """Share of a batch's boxes that the network must fill before its decisions count: it may not empty them."""
 
 
-@register
 @dataclass(frozen=True)
-class BoxSup(Method):
-    """Outside the boxes is background; inside, first a candidate that follows the image, then the network's estimate.
+class BoxMethod(Stages, Method[M]):
+    """Base of the methods that learn from boxes: what they teach, and when the network decides within them.
 
     A box is whatever a mask marks as a class; ``simulate_boxes`` draws some.
-
-    Simplified: the paper chooses among many region proposals for each box, again and again, by their overlap with the
-    box and with the network's estimate. Here the one proposal is GrabCut's, and the network's own estimate, kept within
-    the box, follows it.
     """
 
-    name = "box-sup"
-    paper = "Dai et al. 2015, its idea; comparison of the coarse-label paper"
-    summary = "a network on boxes, which finds the objects in them"
     tasks = ("masks",)
     learns_from_raters = False
 
@@ -56,21 +52,35 @@ class BoxSup(Method):
                 found[candidate if candidate.any() else box] = number
         return as_tensor(np.stack([boxes, found]))
 
-    def n_targets(self, shape: DataSpec) -> int:
+    def n_targets(self, spec: DataSpec) -> int:
         return 2
 
-    def settled(self, parts: MethodModel, progress: float) -> bool:
+    def objective_is_final(self, model: M, progress: float) -> bool:
         return progress >= CANDIDATES
-
-    def loss(self, parts: MethodModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
-        log_truth = parts.log_truth(batch.images)
-        labels = self.labels(log_truth, batch, progress)
-        return noisy_label_loss(log_truth, IdentityConfusion(1, log_truth.shape[1]), labels)
 
     def labels(self, log_truth: Tensor, batch: Batch, progress: float) -> Tensor:
         """What is taken for true now: (batch, 1, *spatial)."""
         boxes, candidates = batch.labels[:, :1], batch.labels[:, 1:]
         return estimates_in_boxes(log_truth, boxes, candidates) if progress >= CANDIDATES else candidates
+
+
+@register
+@dataclass(frozen=True)
+class BoxSup(BoxMethod[MethodModel]):
+    """Outside the boxes is background; inside, first a candidate that follows the image, then the network's estimate.
+
+    Simplified: the paper chooses among many region proposals for each box, again and again, by their overlap with the
+    box and with the network's estimate. Here the one proposal is GrabCut's, and the network's own estimate, kept within
+    the box, follows it.
+    """
+
+    name = "box-sup"
+    paper = "Dai et al. 2015, its idea; comparison of the coarse-label paper"
+    summary = "a network on boxes, which finds the objects in them"
+
+    def loss(self, model: MethodModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
+        log_truth = model.log_truth(batch.images)
+        return loss_at_their_word(log_truth, self.labels(log_truth, batch, progress))
 
 
 @torch.no_grad()
@@ -87,7 +97,7 @@ def estimates_in_boxes(log_truth: Tensor, boxes: Tensor, candidates: Tensor) -> 
     for number in range(1, log_truth.shape[1]):
         box = boxes == number
         seen = box & (log_truth[:, number] > log_truth[:, 0])[:, None]
-        if seen.sum() >= LEAST * box.sum():
+        if seen.sum() >= MIN_FILLED * box.sum():
             labels[box] = 0
             labels[seen] = number
     return labels.masked_fill(~is_labelled(boxes, log_truth.shape[1]), MISSING_PIXEL)

@@ -10,7 +10,9 @@ from torch import Tensor, nn
 
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
-from annotruth.methods.base import Batch, DataSpec, Method, MethodModel, register
+from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
+from annotruth.methods.protocols import LearnsFromTruth, ShowsPanels, Stages
+from annotruth.methods.registry import register
 from annotruth.methods.strokes.drawings import both_drawings, check_strokes
 from annotruth.nn import (
     Complement,
@@ -47,9 +49,9 @@ class CoarseModel(MethodModel):
 
     annotators: DrawingAnnotators
 
-    def __init__(self, truth: nn.Module, annotators: nn.Module, raters: int, classes: int) -> None:
+    def __init__(self, truth: nn.Module, annotators: nn.Module, spec: DataSpec) -> None:
         super().__init__(truth, annotators)
-        self.marking = Marking(raters, classes)
+        self.marking = Marking(spec.raters, spec.classes)
 
     @property
     def complement(self) -> Complement:
@@ -71,7 +73,7 @@ class CoarseModel(MethodModel):
 
 @register
 @dataclass(frozen=True)
-class CoarseCM(Method):
+class CoarseCM(Stages, LearnsFromTruth, ShowsPanels, Method[CoarseModel]):
     """People mark pixels, rightly or wrongly, as a class or as not a class.
 
     Options
@@ -93,8 +95,10 @@ class CoarseCM(Method):
     tasks = ("masks",)
     learns_annotators = True
     learns_from_raters = False  # strokes cannot be judged as whole masks can
-    learns_from_truth = True
+    shrinks_trace = True
     annotator_rate = 0.1
+    model_class = CoarseModel
+    report_panels = ("complement",)
 
     unmarked: Literal["ignore", "background"] = "ignore"
     negatives: bool = True
@@ -122,31 +126,26 @@ class CoarseCM(Method):
         """Positive, then negative drawings: (2 · raters, *spatial)."""
         return both_drawings(annotations, index, self.unmarked == "background", self.negatives)
 
-    def n_targets(self, shape: DataSpec) -> int:
-        return 2 * shape.raters
+    def n_targets(self, spec: DataSpec) -> int:
+        return 2 * spec.raters
 
-    def annotator_model(self, shape: DataSpec) -> nn.Module:
-        drawings = shape.raters * (1 if self.matrices == "shared" else 2)
-        return DrawingAnnotators(shape.channels, drawings, shape.classes, shape.dims, self.complement == "learnt")
+    def annotator_model(self, spec: DataSpec) -> nn.Module:
+        drawings = spec.raters * (1 if self.matrices == "shared" else 2)
+        return DrawingAnnotators(spec.channels, drawings, spec.classes, spec.dims, self.complement == "learnt")
 
-    def build(self, shape: DataSpec, network: nn.Module | None = None) -> MethodModel:
-        truth = network if network is not None else self.truth_model(shape)
-        return CoarseModel(truth, self.annotator_model(shape), shape.raters, shape.classes)
-
-    def settled(self, parts: MethodModel, progress: float) -> bool:
+    def objective_is_final(self, model: CoarseModel, progress: float) -> bool:
         # Learnt errors change the form of the loss, but held-out marks are as likely before and after: the best counts.
         return progress >= (min(self.warmup, JUDGED_FROM) if self.matrices == "shared" else self.warmup)
 
-    def loss(self, parts: MethodModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
+    def loss(self, model: CoarseModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
         """Marks at their word; then as a sample of which some is wrong, and some classes are marked more."""
-        assert isinstance(parts, CoarseModel)
-        log_truth = parts.log_truth(batch.images)
+        log_truth = model.log_truth(batch.images)
         classes = log_truth.shape[1]
         positive, negative = batch.labels.chunk(2, dim=1)
-        if parts.training:
-            parts.marking.count(log_truth, positive, negative, parts.complement())
-        log_marked = parts.marking.of_marked(log_truth) if progress >= COUNTS_FROM else log_truth
-        there, not_there = self.drawn(parts, batch, progress)
+        if model.training:
+            model.marking.count(log_truth, positive, negative, model.complement())
+        log_marked = model.marking.of_marked(log_truth) if progress >= COUNTS_FROM else log_truth
+        there, not_there = self.drawn(model, batch, progress)
         terms = [(log_marked, there, positive, self.trace_weight), (log_marked, not_there, negative, self.trace_weight)]
         if batch.truth is not None:
             terms.append((log_truth, IdentityConfusion(1, classes), batch.truth[:, None], 0.0))
@@ -169,22 +168,20 @@ class CoarseCM(Method):
             loss = loss + self.smoothness * in_doubt.float().mean() * spread
         return loss, likelihood
 
-    def confusion(self, parts: MethodModel, images: Tensor) -> Confusion:
-        assert isinstance(parts, CoarseModel)
-        scores = parts.scores(images)
+    def confusion(self, model: CoarseModel, images: Tensor) -> Confusion:
+        scores = model.scores(images)
         return PixelConfusion(scores if self.matrices == "shared" else scores.chunk(2, dim=1)[0])
 
-    def drawn(self, parts: MethodModel, batch: Batch, progress: float = 1.0) -> tuple[Confusion, Confusion]:
+    def drawn(self, model: CoarseModel, batch: Batch, progress: float = 1.0) -> tuple[Confusion, Confusion]:
         """How people draw what is there, and what is not."""
-        assert isinstance(parts, CoarseModel)
-        people, classes = batch.labels.shape[1] // 2, len(parts.complement.scores)
+        people, classes = batch.labels.shape[1] // 2, len(model.complement.scores)
         there: IdentityConfusion | PixelConfusion = IdentityConfusion(people, classes)
         taken_for = there
         if progress >= self.warmup:
-            scores = parts.scores(batch.images)
+            scores = model.scores(batch.images)
             there, taken_for = PixelConfusion(scores[:, :people]), PixelConfusion(scores[:, -people:])
         elif progress >= COUNTS_FROM:
-            usual = parts.usual_scores()
+            usual = model.usual_scores()
             usual = usual.view(1, *usual.shape, *[1] * (batch.labels.ndim - 2))
             there = taken_for = PixelConfusion(usual.expand(len(batch.labels), -1, -1, -1, *batch.labels.shape[2:]))
-        return there, NegativeConfusion(taken_for, parts.complement())
+        return there, NegativeConfusion(taken_for, model.complement())

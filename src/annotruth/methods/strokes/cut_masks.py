@@ -8,7 +8,8 @@ import numpy as np
 from torch import Tensor
 
 from annotruth.data.annotations import Annotations
-from annotruth.methods.base import DataSpec, Method, as_tensor, register
+from annotruth.methods.base import DataSpec, Method, MethodModel, as_tensor
+from annotruth.methods.registry import register
 from annotruth.methods.strokes.cuts import alike, grab_cut, graph_cut, max_flow, opencv
 from annotruth.methods.strokes.drawings import check_strokes, seeds
 from annotruth.validation import MISSING_PIXEL
@@ -16,7 +17,7 @@ from annotruth.validation import MISSING_PIXEL
 
 @register
 @dataclass(frozen=True)
-class GrabCut(Method):
+class GrabCut(Method[MethodModel]):
     """GrabCut on each class by itself: it models the colours of the object and of the rest by mixtures of Gaussians.
 
     It starts from unmarked pixels being what the marked ones most like them in colour are.
@@ -50,7 +51,7 @@ class GrabCut(Method):
                 mask[self.cut(annotations.item_image(index), inside, outside)] = number
         return as_tensor(np.where(marked != MISSING_PIXEL, marked, mask)[None])
 
-    def n_targets(self, shape: DataSpec) -> int:
+    def n_targets(self, spec: DataSpec) -> int:
         return 1
 
 

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from annotruth.errors import InputError
-from annotruth.methods.base import Batch, MethodModel, register
+from annotruth.methods.base import Batch, MethodModel
+from annotruth.methods.registry import register
 from annotruth.methods.strokes.partial_ce import PartialCE, stroke_loss
 from annotruth.nn import is_labelled
 
@@ -39,13 +40,13 @@ class CycleMix(PartialCE):
         if self.consistency < 0:
             raise InputError(f"consistency must not be negative, as {self.consistency} is.")
 
-    def loss(self, parts: MethodModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
-        log_truth = parts.log_truth(batch.images)
+    def loss(self, model: MethodModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
+        log_truth = model.log_truth(batch.images)
         loss, likelihood = stroke_loss(log_truth, batch.labels)
-        if not parts.training or not is_labelled(batch.labels, log_truth.shape[1]).any():
+        if not model.training or not is_labelled(batch.labels, log_truth.shape[1]).any():
             return loss, likelihood
         pasted = random_box(batch.images.shape[2:], batch.images.device)
-        log_mixed = parts.log_truth(_mixed(batch.images, pasted))
+        log_mixed = model.log_truth(_mixed(batch.images, pasted))
         of_mixed, _ = stroke_loss(log_mixed, _mixed(batch.labels, pasted))
         # Negative cosine similarity, as in the paper, of what is seen after and before mixing.
         before, after = _mixed(log_truth.exp(), pasted).detach(), log_mixed.exp()

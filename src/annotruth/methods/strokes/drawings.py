@@ -10,7 +10,8 @@ from torch import Tensor
 
 from annotruth.data.annotations import Annotations
 from annotruth.errors import IdentifiabilityWarning, InputError, UnansweredClassWarning, shorten
-from annotruth.methods.base import as_tensor, majority_of
+from annotruth.methods.base import as_tensor
+from annotruth.methods.targets import majority_of
 from annotruth.validation import MISSING_PIXEL
 
 

@@ -9,28 +9,31 @@ import torch
 from torch import Tensor, nn
 
 from annotruth.errors import InputError
-from annotruth.methods.base import Batch, DataSpec, MethodModel, register
-from annotruth.methods.strokes.box_sup import BoxSup
-from annotruth.nn import IdentityAnnotators, IdentityConfusion, noisy_label_loss
+from annotruth.methods.base import Batch, DataSpec, MethodModel
+from annotruth.methods.registry import register
+from annotruth.methods.strokes.box_sup import BoxMethod
+from annotruth.methods.warmup import loss_at_their_word
 
 
 class LocalGlobalModel(MethodModel):
     """The network that is asked, which sees whole images, and one that sees parts of them."""
 
+    truth: nn.ModuleList
+
     def __init__(self, truth: nn.Module, annotators: nn.Module, local: nn.Module) -> None:
         super().__init__(nn.ModuleList([truth, local]), annotators)
 
     def log_truth(self, images: Tensor) -> Tensor:
-        return self.truth[0](images).log_softmax(dim=1)  # type: ignore[index]
+        return self.truth[0](images).log_softmax(dim=1)
 
     def log_local(self, images: Tensor) -> Tensor:
         """What the other network sees."""
-        return self.truth[1](images).log_softmax(dim=1)  # type: ignore[index]
+        return self.truth[1](images).log_softmax(dim=1)
 
 
 @register
 @dataclass(frozen=True)
-class LocalToGlobal(BoxSup):
+class LocalToGlobal(BoxMethod[LocalGlobalModel]):
     """MethodModel show details that a whole image hides; what is seen there is handed on.
 
     Simplified: the paper starts from labels of whole images, and hands on attention maps of classes; here, as in the
@@ -52,22 +55,20 @@ class LocalToGlobal(BoxSup):
         if self.transfer < 0:
             raise InputError(f"transfer must not be negative, as {self.transfer} is.")
 
-    def build(self, shape: DataSpec, network: nn.Module | None = None) -> MethodModel:
-        truth = network if network is not None else self.truth_model(shape)
-        local = copy.deepcopy(network) if network is not None else self.truth_model(shape)
-        return LocalGlobalModel(truth, IdentityAnnotators(self.n_targets(shape), shape.classes), local)
+    def build(self, spec: DataSpec, network: nn.Module | None = None) -> LocalGlobalModel:
+        truth = network if network is not None else self.truth_model(spec)
+        local = copy.deepcopy(network) if network is not None else self.truth_model(spec)
+        return LocalGlobalModel(truth, self.annotator_model(spec), local)
 
-    def loss(self, parts: MethodModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
-        assert isinstance(parts, LocalGlobalModel)
-        log_truth = parts.log_truth(batch.images)
+    def loss(self, model: LocalGlobalModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
+        log_truth = model.log_truth(batch.images)
         labels = self.labels(log_truth, batch, progress)
-        word = IdentityConfusion(1, log_truth.shape[1])
-        loss, likelihood = noisy_label_loss(log_truth, word, labels)
-        if not parts.training or not likelihood:
+        loss, likelihood = loss_at_their_word(log_truth, labels)
+        if not model.training or not likelihood:
             return loss, likelihood
         window = _part(batch.images.shape[2:])
-        log_local = parts.log_local(batch.images[window].contiguous())
-        of_local, _ = noisy_label_loss(log_local, word, labels[window])
+        log_local = model.log_local(batch.images[window].contiguous())
+        of_local, _ = loss_at_their_word(log_local, labels[window])
         handed_on = ((log_truth[window].exp() - log_local.detach().exp()) ** 2).sum(dim=1).mean()
         return loss + of_local + self.transfer * handed_on, likelihood
 

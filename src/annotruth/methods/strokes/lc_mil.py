@@ -9,15 +9,19 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from annotruth.data.annotations import Annotations
-from annotruth.methods.base import Batch, DataSpec, Method, MethodModel, as_tensor, majority_of, register
+from annotruth.methods.base import Batch, DataSpec, Method, MethodModel, as_tensor
+from annotruth.methods.protocols import Stages
+from annotruth.methods.registry import register
 from annotruth.methods.strokes.drawings import check_strokes, whole_masks
-from annotruth.nn import IdentityConfusion, class_index, is_labelled, noisy_label_loss
+from annotruth.methods.targets import majority_of
+from annotruth.methods.warmup import loss_at_their_word
+from annotruth.nn import class_index, is_labelled
 
 BAG = 4
 """Pixels along each side of a bag."""
 IN_BAGS = 0.5
 """Share of the training in which the network learns from bags; then it cleans the masks it learns from."""
-LEAST = 1e-6
+MIN_PROBABILITY = 1e-6
 """What shares and probabilities of a bag are at least, so that quotients and logarithms stay finite."""
 SURE = 0.7
 """Probability above which the network's word stands against a coarse label."""
@@ -25,7 +29,7 @@ SURE = 0.7
 
 @register
 @dataclass(frozen=True)
-class LabelCleaning(Method):
+class LabelCleaning(Stages, Method[MethodModel]):
     """Where a coarse mask marks a class, pixels nearby are of it, though not every one.
 
     Simplified: the paper trains on bags of patches of one huge slide, with attention over a bag, and then labels the
@@ -45,17 +49,16 @@ class LabelCleaning(Method):
     def mask_targets(self, annotations: Annotations, index: int) -> Tensor:
         return majority_of(whole_masks(as_tensor(annotations.item_masks(index))), len(annotations.classes))
 
-    def n_targets(self, shape: DataSpec) -> int:
+    def n_targets(self, spec: DataSpec) -> int:
         return 1
 
-    def settled(self, parts: MethodModel, progress: float) -> bool:
+    def objective_is_final(self, model: MethodModel, progress: float) -> bool:
         return progress >= IN_BAGS
 
-    def loss(self, parts: MethodModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
-        log_truth = parts.log_truth(batch.images)
-        if self.settled(parts, progress):
-            word = IdentityConfusion(1, log_truth.shape[1])
-            return noisy_label_loss(log_truth, word, cleaned(log_truth, batch.labels))
+    def loss(self, model: MethodModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
+        log_truth = model.log_truth(batch.images)
+        if self.objective_is_final(model, progress):
+            return loss_at_their_word(log_truth, cleaned(log_truth, batch.labels))
         loss = bag_loss(log_truth, batch.labels[:, 0])
         return loss, loss.detach()
 
@@ -78,7 +81,7 @@ def bag_loss(log_truth: Tensor, labels: Tensor) -> Tensor:
                 pool(part[:, None], BAG, ceil_mode=True) for part in (marked.float(), of_class.exp() * marked)
             )
             marked = inside > 0
-            of_class = (found / inside.clamp_min(LEAST)).clamp_min(LEAST).log()
+            of_class = (found / inside.clamp_min(MIN_PROBABILITY)).clamp_min(MIN_PROBABILITY).log()
         means.append(-of_class[marked].mean())
     return torch.stack(means).mean() if means else 0 * log_truth.sum()
 

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from annotruth.data.annotations import Annotations
-from annotruth.methods.base import Batch, DataSpec, Method, MethodModel, register
+from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
+from annotruth.methods.registry import register
 from annotruth.methods.strokes.drawings import both_drawings, check_strokes
 from annotruth.nn import Complement, IdentityConfusion, NegativeConfusion, is_labelled, noisy_label_loss
 from annotruth.validation import one_of
@@ -17,7 +18,7 @@ from annotruth.validation import one_of
 
 @register
 @dataclass(frozen=True)
-class PartialCE(Method):
+class PartialCE(Method[MethodModel]):
     """Marks are true, and say nothing of other pixels.
 
     Options
@@ -45,11 +46,11 @@ class PartialCE(Method):
         """Positive, then negative drawings: (2 · raters, *spatial)."""
         return both_drawings(annotations, index, self.unmarked == "background", self.negatives)
 
-    def n_targets(self, shape: DataSpec) -> int:
-        return 2 * shape.raters
+    def n_targets(self, spec: DataSpec) -> int:
+        return 2 * spec.raters
 
-    def loss(self, parts: MethodModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
-        return stroke_loss(parts.log_truth(batch.images), batch.labels)
+    def loss(self, model: MethodModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
+        return stroke_loss(model.log_truth(batch.images), batch.labels)
 
 
 def stroke_loss(log_truth: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:

@@ -8,7 +8,8 @@ from typing import Literal
 from torch import Tensor
 
 from annotruth.errors import InputError
-from annotruth.methods.base import Batch, MethodModel, register
+from annotruth.methods.base import Batch, MethodModel
+from annotruth.methods.registry import register
 from annotruth.methods.strokes.partial_ce import PartialCE, stroke_loss
 from annotruth.nn import is_labelled, smoothness_loss
 from annotruth.validation import one_of
@@ -43,8 +44,8 @@ class ScribbleSup(PartialCE):
         if self.weight < 0:
             raise InputError(f"weight must not be negative, as {self.weight} is.")
 
-    def loss(self, parts: MethodModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
-        log_truth = parts.log_truth(batch.images)
+    def loss(self, model: MethodModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
+        log_truth = model.log_truth(batch.images)
         loss, likelihood = stroke_loss(log_truth, batch.labels)
         if not is_labelled(batch.labels, log_truth.shape[1]).any():
             return loss, likelihood

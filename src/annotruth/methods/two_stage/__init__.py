@@ -1,0 +1,1 @@
+"""Labels fused, voted or averaged first, then a network."""

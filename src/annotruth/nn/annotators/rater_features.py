@@ -10,13 +10,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from annotruth.nn.annotators import identity_scores
+from annotruth.nn.annotators.base import AnnotatorModel
 from annotruth.nn.backbones import unet
-from annotruth.nn.blocks import one_pixel_axis
-from annotruth.nn.confusion import Confusion, GlobalConfusion, PixelConfusion
-from annotruth.nn.confusion.rows import log_row_probabilities
+from annotruth.nn.confusion import Confusion, GlobalConfusion, PixelConfusion, identity_scores, one_pixel_axis
+from annotruth.nn.confusion.pixel import log_row_probabilities
 
-PENALTIES = (0.01, 0.1, 1.0, 10.0, 100.0, 1e4)
+RIDGE_PENALTIES = (0.01, 0.1, 1.0, 10.0, 100.0, 1e4)
 """How strongly effects of features may be drawn towards nothing."""
 
 
@@ -77,7 +76,7 @@ class FeatureTable(nn.Module):
         middle, mean = share @ known, share @ rows
         x, y = known - middle, rows - mean
         best, effects = torch.inf, torch.zeros_like(self.effects).double()
-        for penalty in PENALTIES:
+        for penalty in RIDGE_PENALTIES:
             # x · solve = what the regression says of each rater; the diagonal of it, how much of that is their own word
             solve = torch.linalg.solve((x.T * share) @ x + penalty / len(x) * torch.eye(x.shape[1]).to(x), x.T * share)
             own_word = (x * solve.T).sum(dim=1) + share
@@ -90,7 +89,7 @@ class FeatureTable(nn.Module):
         self.own.copy_(rows - self.common.double() - known @ effects)
 
 
-class FeatureAnnotators(nn.Module):
+class FeatureAnnotators(AnnotatorModel):
     """One learnt matrix per rater, partly by the rater's features.
 
     Examples
@@ -121,7 +120,7 @@ class FeatureAnnotators(nn.Module):
         return GlobalConfusion(log_matrices.exp(), log_matrices)
 
 
-class FeaturePixelAnnotators(nn.Module):
+class FeaturePixelAnnotators(AnnotatorModel):
     """One matrix per rater and pixel, from the image by a network of its own, and partly by the rater's features.
 
     Examples
@@ -142,9 +141,9 @@ class FeaturePixelAnnotators(nn.Module):
         start = torch.cat([0.01 * torch.randn(classes**2, channels), identity_scores(classes).view(-1, 1)], dim=1)
         self.table = FeatureTable(start.flatten(), raters, features)
 
-    def forward(self, images: Tensor) -> Confusion:
-        """Matrices of all raters."""
-        return self._confusion(images, self.table())
+    def forward(self, images: Tensor, raters: Tensor | None = None) -> Confusion:
+        """Matrices of all raters, or of some (their positions)."""
+        return self._confusion(images, self.table(raters))
 
     def expected(self, images: Tensor, features: Tensor) -> Confusion:
         """Matrices of one rater with these features (features,)."""

@@ -1,0 +1,174 @@
+"""Items as tensors: standardised, cut, mirrored, padded and ordered the same way on every run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from annotruth import Annotations
+from annotruth.errors import InputError
+from annotruth.methods import Batch, DataSpec, make_method
+from annotruth.training import datasets as data
+from annotruth.training.datasets import EpochSampler, MaskDataset, Standard, loader, training_patch
+
+AS_IT_IS = Standard([0.0], [1.0])
+
+
+def own_mask_as_image(shape: tuple[int, ...], items: int = 3, seed: int = 0) -> Annotations:
+    """Items whose image is the mask that both raters drew: whatever moves, they must stay equal."""
+    masks = np.random.default_rng(seed).integers(0, 4, (items, 1, *shape)).astype(np.uint8)
+    return Annotations.from_masks(np.repeat(masks, 2, axis=1), images=masks.astype(np.float32), classes=4)
+
+
+class Said(torch.nn.Module):
+    """A network that says what it is told."""
+
+    def __init__(self, scores: torch.Tensor) -> None:
+        super().__init__()
+        self.scores = scores
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return self.scores
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    shape=st.lists(st.integers(1, 9), min_size=2, max_size=3),
+    patch=st.lists(st.integers(1, 9), min_size=3, max_size=3),
+    seed=st.integers(0, 3),
+    epoch=st.integers(0, 3),
+)
+def test_image_and_masks_are_cut_together(shape, patch, seed, epoch):
+    patch = patch[: len(shape)]
+    annotations = own_mask_as_image(tuple(shape))
+    cases = MaskDataset(annotations, make_method("mean", "masks"), patch, seed=seed).standardise(AS_IT_IS)
+    cases.epoch = epoch
+    images, labels, *_ = cases.__getitems__([0, 1, 2])
+    size = [min(n, p) for n, p in zip(shape, patch)]
+    assert list(images.shape) == [3, 1, *size]
+    assert torch.equal(images.expand(-1, 2, *size), labels.float())
+
+
+def test_every_patch_occurs():
+    annotations = own_mask_as_image((4, 4), items=1)
+    cases = MaskDataset(annotations, make_method("mean", "masks"), patch=(3, 3)).standardise(AS_IT_IS)
+    seen = set()
+    for epoch in range(60):
+        cases.epoch = epoch
+        seen.add(tuple(cases.__getitems__([0])[0].flatten().tolist()))
+    whole = annotations.item_image(0)[0]
+    assert seen == {tuple(whole[i : i + 3, j : j + 3].flatten().tolist()) for i in (0, 1) for j in (0, 1)}
+
+
+def test_an_items_look_depends_on_seed_epoch_and_item_alone():
+    annotations = own_mask_as_image((8, 8), items=6)
+    cases = MaskDataset(annotations, make_method("mean", "masks"), (5, 5), augment=True, seed=3).standardise(AS_IT_IS)
+    cases.epoch = 2
+    together, *_ = cases.__getitems__([0, 1, 2, 3, 4, 5])
+    backwards, _, positions, *_ = cases.__getitems__([5, 4, 3, 2, 1, 0])
+    assert torch.equal(together, backwards.flip(0))
+    assert positions.tolist() == [5, 4, 3, 2, 1, 0]
+    cases.epoch = 3
+    assert not torch.equal(together, cases.__getitems__([0, 1, 2, 3, 4, 5])[0])
+
+
+def test_padding_is_not_labelled(make_cases):
+    sizes = [(4, 7), (6, 3)]
+    annotations = make_cases(2, sizes)
+    images, labels, *_ = (
+        MaskDataset(annotations, make_method("mean", "masks")).standardise(AS_IT_IS).__getitems__([0, 1])
+    )
+    assert images.shape == (2, 1, 6, 7)
+    for position, (height, width) in enumerate(sizes):
+        inside = np.zeros((6, 7), dtype=bool)
+        inside[:height, :width] = True
+        np.testing.assert_array_equal(labels[position, :, :height, :width], annotations.item_masks(position))
+        assert (labels[position][:, ~inside] == 255).all()
+        assert (images[position][:, ~inside] == 0).all()
+
+
+@pytest.mark.parametrize("method", ["mean", "majority", "clean", "global-cm", "pixel-cm"])
+def test_padding_teaches_nothing(make_cases, method):
+    """Whatever the network says in the padding, loss and gradients there are none."""
+    annotations = make_cases(2, [(4, 8), (8, 4)])
+    made = make_method(method, "masks")
+    images, labels, *_ = MaskDataset(annotations, made).standardise(AS_IT_IS).__getitems__([0, 1])
+    scores = torch.randn(2, 2, 8, 8, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    parts = made.build(DataSpec(channels=1, raters=3, classes=2, dims=2), network=Said(scores))
+    loss, _ = made.loss(parts, Batch(images, labels), progress=1.0)
+    loss.backward()
+    padded = (labels == 255).all(dim=1)
+    assert padded.sum() == 64
+    assert (scores.grad.movedim(1, -1)[padded] == 0).all()
+    assert (scores.grad.movedim(1, -1)[~padded] != 0).any()
+
+
+def test_standard_against_numpy(make_cases):
+    annotations = make_cases(5, [(4, 5), (7, 3), (6, 6), (2, 9), (5, 5)], channels=3)
+    images = [annotations.item_image(i) for i in range(5)]
+    pixels = np.concatenate([image.reshape(3, -1) for image in images], axis=1).astype(np.float64)
+    standard = MaskDataset(annotations).measure()
+    np.testing.assert_allclose(standard.mean, pixels.mean(axis=1), rtol=1e-6)
+    np.testing.assert_allclose(standard.deviation, pixels.std(axis=1), rtol=1e-6)
+    expected = (images[0] - pixels.mean(axis=1)[:, None, None]) / pixels.std(axis=1)[:, None, None]
+    np.testing.assert_allclose(standard(images[0]), expected, atol=1e-5)
+    assert standard(images[0]).dtype == torch.float32
+
+
+def test_a_constant_channel_becomes_zero():
+    annotations = Annotations.from_masks(np.zeros((2, 3, 4, 4), np.uint8), images=np.full((2, 1, 4, 4), 7.0))
+    standard = MaskDataset(annotations).measure()
+    assert standard.deviation == [1.0]
+    assert (standard(annotations.item_image(0)) == 0).all()
+
+
+def test_data_that_do_not_fit_into_memory_give_the_same_batches(make_cases, monkeypatch):
+    annotations = make_cases(6, (9, 9))
+    kept = MaskDataset(annotations, make_method("majority", "masks"), (5, 5), augment=True).standardise(AS_IT_IS)
+    monkeypatch.setattr(data, "MEMORY", 0)
+    read = MaskDataset(annotations, make_method("majority", "masks"), (5, 5), augment=True).standardise(AS_IT_IS)
+    assert kept.in_memory
+    assert not read.in_memory
+    for one, other in zip(loader(kept, 4), loader(read, 4)):
+        assert all(torch.equal(a, b) for a, b in zip(one[:3], other[:3]))
+
+
+def test_order_of_an_epoch(make_cases):
+    cases = MaskDataset(make_cases(10), make_method("mean", "masks")).standardise(AS_IT_IS)
+    sampler = EpochSampler(cases, seed=1)
+    orders = []
+    for epoch in range(3):
+        sampler.set_epoch(epoch)
+        orders.append(list(sampler))
+        assert cases.epoch == epoch
+        assert sorted(orders[-1]) == list(range(10))
+    assert orders[0] != orders[1] != orders[2]
+    sampler.set_epoch(1)
+    assert list(sampler) == orders[1]
+    assert len(sampler) == 10
+
+
+@pytest.mark.parametrize(
+    ("shapes", "asked", "patch"),
+    [
+        ([(28, 28)], None, None),
+        ([(256, 256)], None, None),
+        ([(256, 256), (257, 40)], None, (256, 256)),
+        ([(300, 40)], None, (256, 40)),
+        ([(64, 64, 64)], None, None),
+        ([(512, 512, 30)], None, (64, 64, 30)),
+        ([(28, 28)], (16, 12), (16, 12)),
+        ([(28, 28)], np.array([16, 12]), (16, 12)),
+    ],
+)
+def test_patches_by_size(shapes, asked, patch):
+    masks = [np.zeros((1, *shape), np.uint8) for shape in shapes]
+    assert training_patch(Annotations.from_masks(masks), asked) == patch
+
+
+def test_channels_are_checked_wherever_an_item_is_read(make_cases):
+    with pytest.raises(InputError, match="Item item_0 has 1 channels, but other items 2"):
+        MaskDataset(make_cases(2)).standardise(Standard([0.0, 0.0], [1.0, 1.0]))
