@@ -10,6 +10,7 @@ from annotruth.nn.annotators import (
     PixelHeads,
     identity_scores,
 )
+from annotruth.nn.annotators.base import AnnotatorModel, check_annotator_model
 from annotruth.nn.annotators.marking import Marking
 from annotruth.nn.annotators.rater_features import FeatureAnnotators, FeaturePixelAnnotators, FeatureTable
 from annotruth.nn.annotators.rater_table import rater_rows
@@ -28,6 +29,7 @@ from annotruth.nn.losses.smoothness import smoothness_loss
 from annotruth.nn.prob_unet import ProbabilisticUNet
 
 __all__ = [
+    "AnnotatorModel",
     "AnySize",
     "Complement",
     "Confusion",
@@ -49,6 +51,7 @@ __all__ = [
     "PixelConfusion",
     "PixelHeads",
     "ProbabilisticUNet",
+    "check_annotator_model",
     "class_index",
     "classifier_network",
     "identity_scores",

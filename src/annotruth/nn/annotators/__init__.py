@@ -6,11 +6,14 @@ All start near the identity (everybody is right), because that start is what kee
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from annotruth.nn.annotators.base import AnnotatorModel
 from annotruth.nn.annotators.rater_table import rater_rows
 from annotruth.nn.backbones import unet
 from annotruth.nn.blocks import one_pixel_axis
@@ -42,7 +45,7 @@ def low_rank_scores(classes: int, rank: int) -> Tensor:
     return torch.stack([torch.full((classes, rank), -4 - math.log(rank)), torch.zeros(classes, rank)])
 
 
-class IdentityAnnotators(nn.Module):
+class IdentityAnnotators(AnnotatorModel):
     """Raters who are always right: labels are taken at their word.
 
     Examples
@@ -60,7 +63,7 @@ class IdentityAnnotators(nn.Module):
         return IdentityConfusion(self.raters if raters is None else len(raters), self.classes, images.device)
 
 
-class GlobalAnnotators(nn.Module):
+class GlobalAnnotators(AnnotatorModel):
     """One learnt matrix per rater.
 
     Examples
@@ -87,7 +90,7 @@ class GlobalAnnotators(nn.Module):
         self.scores.copy_(weights.expm1().log())
 
 
-class KnownAnnotators(nn.Module):
+class KnownAnnotators(AnnotatorModel):
     """One matrix per rater that gradients do not change: known beforehand, or counted now and then.
 
     Examples
@@ -107,7 +110,7 @@ class KnownAnnotators(nn.Module):
         return GlobalConfusion(self.matrices if raters is None else self.matrices[raters])
 
 
-class GlobalLowRankAnnotators(nn.Module):
+class GlobalLowRankAnnotators(AnnotatorModel):
     """One learnt matrix per rater of low rank plus a share of the identity: for very many classes.
 
     Examples
@@ -125,7 +128,7 @@ class GlobalLowRankAnnotators(nn.Module):
         return GlobalLowRankConfusion(rater_rows(self.scores, raters))
 
 
-class PixelHeads(nn.Module):
+class PixelHeads(AnnotatorModel):
     """One matrix per rater and pixel, read from features (batch, in_channels, *spatial) that another network gives.
 
     Examples
@@ -139,12 +142,14 @@ class PixelHeads(nn.Module):
         self.raters, self.classes = raters, classes
         self.linear = _small_head(in_channels, identity_scores(classes).flatten().repeat(raters))
 
-    def forward(self, features: Tensor) -> Confusion:
-        scores = self.linear(one_pixel_axis(features, 2))
-        return PixelConfusion(scores.view(len(features), self.raters, self.classes, self.classes, *features.shape[2:]))
+    def forward(self, images: Tensor, raters: Tensor | None = None) -> Confusion:
+        """Matrices of all raters, or of some (their positions), from features in the place of images."""
+        scores = _of_raters(self.linear, self.raters, raters)(one_pixel_axis(images, 2))
+        some = self.raters if raters is None else len(raters)
+        return PixelConfusion(scores.view(len(images), some, self.classes, self.classes, *images.shape[2:]))
 
 
-class PixelAnnotators(nn.Module):
+class PixelAnnotators(AnnotatorModel):
     """One matrix per rater and pixel, from the image, by a network of its own.
 
     Examples
@@ -159,11 +164,12 @@ class PixelAnnotators(nn.Module):
         self.features = nn.Sequential(unet(in_channels, features, dims=dims, width=width), nn.PReLU())
         self.heads = PixelHeads(features, raters, classes)
 
-    def forward(self, images: Tensor) -> Confusion:
-        return self.heads(self.features(images))
+    def forward(self, images: Tensor, raters: Tensor | None = None) -> Confusion:
+        """Matrices of all raters, or of some (their positions)."""
+        return self.heads(self.features(images), raters)
 
 
-class LowRankAnnotators(nn.Module):
+class LowRankAnnotators(AnnotatorModel):
     """As :class:`PixelAnnotators`, with matrices of low rank plus a share of the identity: for many classes.
 
     Examples
@@ -181,15 +187,27 @@ class LowRankAnnotators(nn.Module):
         self.features = nn.Sequential(unet(in_channels, features, dims=dims, width=width), nn.PReLU())
         self.head = _small_head(features, low_rank_scores(classes, rank).flatten().repeat(raters))
 
-    def forward(self, images: Tensor) -> Confusion:
-        return LowRankConfusion(self.features(images), self.head, self.raters, self.classes)
+    def forward(self, images: Tensor, raters: Tensor | None = None) -> Confusion:
+        """Matrices of all raters, or of some (their positions)."""
+        head = _of_raters(self.head, self.raters, raters)
+        some = self.raters if raters is None else len(raters)
+        return LowRankConfusion(self.features(images), head, some, self.classes)
 
 
-def _small_head(in_channels: int, start: Tensor) -> nn.Module:
+def _of_raters(head: nn.Conv1d, all_raters: int, raters: Tensor | None) -> Callable[[Tensor], Tensor]:
+    """The linear map to the scores of all raters, which stand one rater after the other, or of some of them."""
+    if raters is None:
+        return head
+    weight, bias = (
+        None if part is None else part.unflatten(0, (all_raters, -1))[raters].flatten(0, 1)
+        for part in (head.weight, head.bias)
+    )
+    return partial(F.conv1d, weight=weight, bias=bias)
+
+
+def _small_head(in_channels: int, start: Tensor) -> nn.Conv1d:
     """The same linear map for every pixel, (batch, in_channels, pixels), that starts by giving ``start`` everywhere."""
     head = nn.Conv1d(in_channels, len(start), kernel_size=1)
     nn.init.normal_(head.weight, std=0.01)
-    assert head.bias is not None
-    with torch.no_grad():
-        head.bias.copy_(start)
+    head.bias = nn.Parameter(start.clone())
     return head

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from annotruth.nn.annotators import identity_scores
+from annotruth.nn.annotators.base import AnnotatorModel
 from annotruth.nn.backbones import unet
 from annotruth.nn.blocks import one_pixel_axis
 from annotruth.nn.confusion import Confusion, GlobalConfusion, PixelConfusion
@@ -90,7 +91,7 @@ class FeatureTable(nn.Module):
         self.own.copy_(rows - self.common.double() - known @ effects)
 
 
-class FeatureAnnotators(nn.Module):
+class FeatureAnnotators(AnnotatorModel):
     """One learnt matrix per rater, partly by the rater's features.
 
     Examples
@@ -121,7 +122,7 @@ class FeatureAnnotators(nn.Module):
         return GlobalConfusion(log_matrices.exp(), log_matrices)
 
 
-class FeaturePixelAnnotators(nn.Module):
+class FeaturePixelAnnotators(AnnotatorModel):
     """One matrix per rater and pixel, from the image by a network of its own, and partly by the rater's features.
 
     Examples
@@ -142,9 +143,9 @@ class FeaturePixelAnnotators(nn.Module):
         start = torch.cat([0.01 * torch.randn(classes**2, channels), identity_scores(classes).view(-1, 1)], dim=1)
         self.table = FeatureTable(start.flatten(), raters, features)
 
-    def forward(self, images: Tensor) -> Confusion:
-        """Matrices of all raters."""
-        return self._confusion(images, self.table())
+    def forward(self, images: Tensor, raters: Tensor | None = None) -> Confusion:
+        """Matrices of all raters, or of some (their positions)."""
+        return self._confusion(images, self.table(raters))
 
     def expected(self, images: Tensor, features: Tensor) -> Confusion:
         """Matrices of one rater with these features (features,)."""
