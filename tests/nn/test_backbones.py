@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from annotruth.nn import AnySize, unet
+from annotruth.nn import AnySize, pad_end, unet
 
 
 class Strict(nn.Module):
@@ -47,3 +47,27 @@ def test_depth_and_width():
     assert (shallow.stride, deep.stride) == (2, 8)
     for network in (shallow, deep):
         assert network(torch.randn(2, 1, 17, 18)).shape == (2, 2, 17, 18)
+
+
+def test_a_network_that_enlarges_an_image_is_not_cropped_by_mistake():
+    """Where nothing is padded nothing is cut, so that an output of the wrong size is seen by whoever checks it."""
+    doubled = nn.Upsample(scale_factor=2)
+    assert AnySize(doubled, stride=4)(torch.zeros(1, 1, 8, 8)).shape == (1, 1, 16, 16)
+
+
+@pytest.mark.parametrize("size", [(5,), (3, 4), (2, 5, 3)])
+def test_far_ends_are_filled_up(size):
+    values = torch.randint(0, 5, (2, *size), dtype=torch.uint8)
+    wanted = [length + more for more, length in enumerate(size)]
+    padded = pad_end(values, wanted, fill=255)
+    assert padded.shape == (2, *wanted)
+    assert padded.dtype == torch.uint8
+    inside = (slice(None), *[slice(length) for length in size])
+    torch.testing.assert_close(padded[inside], values)
+    padded[inside] = 255
+    assert (padded == 255).all()
+
+
+def test_what_has_the_size_is_given_back_itself():
+    values = torch.zeros(2, 3, 4)
+    assert pad_end(values, (3, 4), fill=1.0) is values

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from torch.distributions import Normal, kl_divergence
 
 from annotruth.nn import ProbabilisticUNet
-from annotruth.nn.prob_unet import GaussianEncoder, one_hot
+from annotruth.nn.labels import one_hot
+from annotruth.nn.prob_unet import GaussianEncoder
 
 
 class Fixed(nn.Module):

@@ -1,31 +1,49 @@
 """What you may put into your own PyTorch code: backbones, annotator models, confusion matrices and the loss."""
 
+import warnings
+from typing import TYPE_CHECKING, Any
+
 from annotruth.nn.annotators import (
+    AnnotatorModel,
+    FeatureAnnotators,
+    FeaturePixelAnnotators,
+    FeatureTable,
     GlobalAnnotators,
     GlobalLowRankAnnotators,
     IdentityAnnotators,
     KnownAnnotators,
     LowRankAnnotators,
+    Marking,
     PixelAnnotators,
     PixelHeads,
-    identity_scores,
+    check_annotator_model,
+    rater_rows,
 )
-from annotruth.nn.annotators.base import AnnotatorModel, check_annotator_model
-from annotruth.nn.annotators.marking import Marking
-from annotruth.nn.annotators.rater_features import FeatureAnnotators, FeaturePixelAnnotators, FeatureTable
-from annotruth.nn.annotators.rater_table import rater_rows
-from annotruth.nn.backbones import AnySize, unet
-from annotruth.nn.blocks import one_pixel_axis
+from annotruth.nn.backbones import AnySize, pad_end, unet
 from annotruth.nn.classifiers import classifier_network, linear, mlp, small_cnn, small_resnet
-from annotruth.nn.confusion import Confusion, GlobalConfusion, IdentityConfusion, PixelConfusion
-from annotruth.nn.confusion.complement import Complement, NegativeConfusion
-from annotruth.nn.confusion.likelihood import observed_log_likelihood
-from annotruth.nn.confusion.low_rank import GlobalLowRankConfusion, LowRankConfusion
-from annotruth.nn.confusion.rows import row_probabilities
-from annotruth.nn.distributed import sum_over_processes, training_together
-from annotruth.nn.labels import class_index, is_labelled
-from annotruth.nn.losses.noisy_labels import noisy_label_loss
-from annotruth.nn.losses.smoothness import smoothness_loss
+from annotruth.nn.confusion import (
+    Complement,
+    Confusion,
+    GlobalConfusion,
+    GlobalLowRankConfusion,
+    IdentityConfusion,
+    LowRankConfusion,
+    NegativeConfusion,
+    PixelConfusion,
+    identity_scores,
+    observed_log_likelihood,
+    one_pixel_axis,
+    row_probabilities,
+)
+from annotruth.nn.labels import (
+    class_index,
+    decay_and_add_,
+    is_labelled,
+    one_hot_argmax,
+    sum_over_processes,
+    training_together,
+)
+from annotruth.nn.losses import noisy_label_loss, smoothness_loss
 from annotruth.nn.prob_unet import ProbabilisticUNet
 
 __all__ = [
@@ -54,13 +72,16 @@ __all__ = [
     "check_annotator_model",
     "class_index",
     "classifier_network",
+    "decay_and_add_",
     "identity_scores",
     "is_labelled",
     "linear",
     "mlp",
     "noisy_label_loss",
     "observed_log_likelihood",
+    "one_hot_argmax",
     "one_pixel_axis",
+    "pad_end",
     "rater_rows",
     "row_probabilities",
     "small_cnn",
@@ -70,3 +91,15 @@ __all__ = [
     "training_together",
     "unet",
 ]
+
+_RENAMED = {"is_given": "is_labelled"}
+"""Old names, which go with the next version."""
+
+if not TYPE_CHECKING:  # or a type checker would let any name pass
+
+    def __getattr__(name: str) -> Any:
+        if name not in _RENAMED:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        new = _RENAMED[name]
+        warnings.warn(f"{__name__}.{name} is now called {new}.", DeprecationWarning, stacklevel=2)
+        return globals()[new]

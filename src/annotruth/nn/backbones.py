@@ -1,12 +1,17 @@
-"""Networks from images to class scores."""
+"""Networks from images of any size to class logits at every pixel."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import torch.nn.functional as F
 from monai.networks.nets import UNet
 from torch import Tensor, nn
+
+MIN_STRIDES = 2
+"""An axis is at least so many strides long, so that the coarsest resolution has more than the one value that batch norm
+refuses."""
 
 
 def unet(in_channels: int, out_channels: int, dims: int = 2, width: int = 16, depth: int = 3) -> nn.Module:
@@ -54,18 +59,38 @@ class AnySize(nn.Module):
 
     @property
     def least(self) -> int:
-        """The smallest length of an axis that is not padded for being too short.
-
-        Two steps, so that the coarsest resolution has more than the one value that batch norm refuses.
-        """
-        return 2 * self.stride
+        """The smallest length of an axis that is not padded for being too short."""
+        return MIN_STRIDES * self.stride
 
     def forward(self, images: Tensor) -> Tensor:
-        size = images.shape[2:]
-        missing = [max(-length % self.stride, self.least - length) for length in size]
-        if not any(missing):
-            return self.network(images)
-        # F.pad counts from the last axis backwards, two numbers an axis.
-        padding = [amount for length in reversed(missing) for amount in (0, length)]
-        output = self.network(F.pad(images, padding))
-        return output[(..., *[slice(length) for length in size])]
+        size, padded = images.shape[2:], pad_end(images, whole_strides(images.shape[2:], self.stride))
+        output = self.network(padded)
+        return output if padded is images else output[(..., *[slice(length) for length in size])]
+
+
+def whole_strides(size: Sequence[int], stride: int) -> list[int]:
+    """The smallest size no smaller than this whose lengths are multiples of the stride, two at least.
+
+    Examples
+    --------
+    >>> whole_strides((5, 12, 13), stride=4)
+    [8, 12, 16]
+    """
+    return [max(-(-length // stride), MIN_STRIDES) * stride for length in size]
+
+
+def pad_end(values: Tensor, size: Sequence[int], fill: float = 0.0) -> Tensor:
+    """Values (..., *spatial), filled up at the far ends of their last axes to this size; themselves if they have it.
+
+    Examples
+    --------
+    >>> import torch
+    >>> pad_end(torch.ones(2, 1), (2, 3), fill=255)
+    tensor([[  1., 255., 255.],
+            [  1., 255., 255.]])
+    """
+    missing = [wanted - has for wanted, has in zip(size, values.shape[values.ndim - len(size) :])]
+    if not any(missing):
+        return values
+    # F.pad counts from the last axis backwards, two numbers an axis.
+    return F.pad(values, [amount for length in reversed(missing) for amount in (0, length)], value=fill)

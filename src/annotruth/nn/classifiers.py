@@ -1,4 +1,4 @@
-"""Networks from whole images, or from feature vectors, to class scores."""
+"""Networks from whole images, or from feature vectors, to class logits."""
 
 from __future__ import annotations
 

@@ -14,14 +14,14 @@ from torch import Tensor, nn
 from torch.distributions import Normal, kl_divergence
 
 from annotruth.nn.backbones import unet
-from annotruth.nn.blocks import one_pixel_axis
-from annotruth.nn.confusion import IdentityConfusion
-from annotruth.nn.losses.noisy_labels import noisy_label_loss
+from annotruth.nn.confusion import IdentityConfusion, one_pixel_axis
+from annotruth.nn.labels import one_hot
+from annotruth.nn.losses import noisy_label_loss
 from annotruth.validation import MISSING_PIXEL
 
 FEATURES = 16
 """Channels of the U-Net's last features, and of the layers behind them."""
-LEAST_DEVIATION = 1e-3
+MIN_DEVIATION = 1e-3
 """Floor under the latent's standard deviation, so that no divergence is infinite."""
 
 
@@ -29,7 +29,7 @@ class ProbabilisticUNet(nn.Module):
     """Gives the drawings that different people might make of an image (Kohl et al. 2018).
 
     What people differ in is a point in a small space, the latent, with a Gaussian prior that depends on the image. The
-    point joins the features of every pixel, and layers that see one pixel at a time turn both into class scores: one
+    point joins the features of every pixel, and layers that see one pixel at a time turn both into class logits: one
     point is one coherent drawing. To learn, a second network is shown a drawing and says where its point may lie.
 
     Parameters
@@ -38,7 +38,7 @@ class ProbabilisticUNet(nn.Module):
     dims : 2 or 3 spatial axes
     latent : length of the latent
     draws : how many points of the prior the mean prediction takes in. They are drawn once, and kept with the weights
-    network : your own, from images to class scores (batch, classes, *spatial), which then serve as features; None = a
+    network : your own, from images to class logits (batch, classes, *spatial), which then serve as features; None = a
         small U-Net
 
     Examples
@@ -160,19 +160,7 @@ class GaussianEncoder(nn.Module):
 
     def forward(self, images: Tensor) -> Normal:
         mean, spread = self.head(self.layers(images).flatten(2).mean(dim=2)).chunk(2, dim=1)
-        return _normal(mean, F.softplus(spread + math.log(math.e - 1)) + LEAST_DEVIATION)
-
-
-def one_hot(labels: Tensor, classes: int) -> Tensor:
-    """One channel per class, (batch, *spatial) to (batch, classes, *spatial); all 0 where not labelled.
-
-    Examples
-    --------
-    >>> one_hot(torch.tensor([[0, 1, 255]], dtype=torch.uint8), classes=2)
-    tensor([[[1., 0., 0.],
-             [0., 1., 0.]]])
-    """
-    return torch.stack([labels == number for number in range(classes)], dim=1).float()
+        return _normal(mean, F.softplus(spread + math.log(math.e - 1)) + MIN_DEVIATION)
 
 
 def _normal(mean: Tensor, deviation: Tensor) -> Normal:

@@ -1,4 +1,4 @@
-"""What every annotator model can be asked: the matrices of all raters, or of some; and who cannot be asked."""
+"""What all annotator models have in common: the start, what they learn, and matrices of all raters or of some."""
 
 from __future__ import annotations
 
@@ -64,6 +64,40 @@ def gradients(model: nn.Module, confusion: Confusion, log_truth: Tensor, labels:
     return [gradient.to_dense() if gradient.is_sparse else gradient.clone() for gradient in found]
 
 
+@pytest.mark.parametrize("size", [(16, 12), (9, 14), (4, 6, 5)])
+@pytest.mark.parametrize("classes", [2, 5])
+@pytest.mark.parametrize("name", MODELS)
+def test_all_raters_start_faithful_everywhere(name, size, classes):
+    torch.manual_seed(0)
+    matrices = MODELS[name](classes, len(size))(torch.randn(2, CHANNELS, *size)).dense().detach()
+    assert matrices.shape[1:4] == (RATERS, classes, classes)
+    if name in OF_PIXELS:
+        assert matrices.shape == (2, RATERS, classes, classes, *size)
+    diagonal = matrices.diagonal(dim1=2, dim2=3)
+    assert diagonal.min() > (0.95 if classes == 2 else 0.9)
+    torch.testing.assert_close(matrices.sum(dim=3), torch.ones_like(matrices.sum(dim=3)))
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name not in ("identity", "known")])
+def test_a_rater_who_always_says_background_is_found_out(name):
+    torch.manual_seed(1)
+    truth = (torch.rand(4, 8, 8) > 0.5).to(torch.uint8)
+    images = truth.unsqueeze(1) + 0.1 * torch.randn(4, CHANNELS, 8, 8)
+    labels = torch.stack([truth] * (RATERS - 1) + [torch.zeros_like(truth)], dim=1)
+    log_truth = torch.where(torch.stack([truth == 0, truth == 1], dim=1), 0.99, 0.01).log()
+    torch.manual_seed(0)
+    model = MODELS[name](2, 2)
+    optimiser = torch.optim.Adam(model.parameters(), lr=0.2)
+    for _ in range(40):
+        optimiser.zero_grad()
+        noisy_label_loss(log_truth, model(images), labels)[0].backward()
+        optimiser.step()
+    rows, weight = model(images).mean_rows(log_truth.exp())
+    mean = (rows.sum(dim=0) / weight.sum(dim=0)).detach()
+    assert mean[0].diagonal().min() > 0.9
+    assert mean[-1, 1, 0] > 0.9
+
+
 @pytest.mark.parametrize("classes", [2, 4])
 @pytest.mark.parametrize("size", [(9, 10), (5, 4, 6)])
 @pytest.mark.parametrize("some", [[3, 0], [1], [4, 3, 2, 1, 0]])
@@ -94,7 +128,7 @@ def test_a_low_rank_model_learns_from_some_raters_in_blocks_of_pixels(monkeypatc
     log_truth, labels = torch.randn(2, 3, 9, 10).log_softmax(dim=1), torch.zeros(2, 2, 9, 10, dtype=torch.uint8)
     raters = torch.tensor([4, 1])
     at_once = gradients(model, model(images, raters), log_truth, labels)
-    monkeypatch.setattr("annotruth.nn.blocks._NUMBERS_ON_CPU", 60)
+    monkeypatch.setattr("annotruth.nn.confusion.base._BLOCK_SIZE_ON_CPU", 60)
     torch.testing.assert_close(gradients(model, model(images, raters), log_truth, labels), at_once)
 
 

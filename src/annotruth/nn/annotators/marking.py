@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import one_hot
 
-from annotruth.nn.blocks import one_pixel_axis
-from annotruth.nn.distributed import sum_over_processes
-from annotruth.nn.labels import class_index, is_labelled
+from annotruth.nn.confusion import one_pixel_axis
+from annotruth.nn.labels import class_index, decay_and_add_, is_labelled, one_hot, sum_over_processes
 
-MEMORY = 0.97
-"""How much of what was counted remains when another batch is counted."""
-DOUBT = 0.01
-"""Chance of each wrong class besides what was counted: without any, no mark could ever be found to be wrong."""
+COUNTS_KEPT = 0.97
+"""Share of what was counted that remains when another batch is counted."""
+SMOOTHING = 0.01
+"""Chance of every class besides what was counted: without any, no mark could ever be found to be wrong."""
 
 
 class Marking(nn.Module):
@@ -56,22 +54,20 @@ class Marking(nn.Module):
         marked = self.of_marked(log_truth).exp()
         explained = torch.einsum("bis,rik->brks", marked, errors)
         # What each mark takes its pixel for: a class, or by M one of those that are not said not to be there.
-        as_class = (
-            one_hot(class_index(positive, classes), classes).movedim(-1, 2) * is_labelled(positive, classes)[:, :, None]
-        )
+        as_class = one_hot(positive, classes, dim=2)
         said = log_complement.exp().t()[class_index(negative, classes)].movedim(-1, 2) * explained
         as_other = said / said.sum(dim=2, keepdim=True).clamp_min(1e-9) * is_labelled(negative, classes)[:, :, None]
         marks = errors * torch.einsum("bis,brks->rik", marked, (as_class + as_other) / explained)
         drawn = is_labelled(positive, classes).flatten(1).any(1) | is_labelled(negative, classes).flatten(1).any(1)
         pixels = (log_truth.exp() * drawn[:, None, None]).sum(dim=(0, 2))
-        self.marks.mul_(MEMORY).add_(sum_over_processes(marks))
-        self.pixels.mul_(MEMORY).add_(sum_over_processes(pixels))
+        decay_and_add_(self.marks, sum_over_processes(marks), COUNTS_KEPT)
+        decay_and_add_(self.pixels, sum_over_processes(pixels), COUNTS_KEPT)
 
     def errors(self) -> Tensor:
         """What each rater takes marked pixels for: (raters, classes, classes), [true, taken for], rows sum to 1."""
         share = (self.marks + 1e-6 * torch.eye(len(self.pixels), device=self.marks.device)).clamp_min(1e-9)
         share = share / share.sum(dim=2, keepdim=True)
-        return share * (1 - DOUBT * len(self.pixels)) + DOUBT
+        return share * (1 - SMOOTHING * len(self.pixels)) + SMOOTHING
 
     def of_marked(self, log_truth: Tensor) -> Tensor:
         """Log-probabilities (batch, classes, *spatial) of the class of a pixel, given that it is marked."""

@@ -10,14 +10,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from annotruth.nn.annotators import identity_scores
 from annotruth.nn.annotators.base import AnnotatorModel
 from annotruth.nn.backbones import unet
-from annotruth.nn.blocks import one_pixel_axis
-from annotruth.nn.confusion import Confusion, GlobalConfusion, PixelConfusion
-from annotruth.nn.confusion.rows import log_row_probabilities
+from annotruth.nn.confusion import Confusion, GlobalConfusion, PixelConfusion, identity_scores, one_pixel_axis
+from annotruth.nn.confusion.pixel import log_row_probabilities
 
-PENALTIES = (0.01, 0.1, 1.0, 10.0, 100.0, 1e4)
+RIDGE_PENALTIES = (0.01, 0.1, 1.0, 10.0, 100.0, 1e4)
 """How strongly effects of features may be drawn towards nothing."""
 
 
@@ -78,7 +76,7 @@ class FeatureTable(nn.Module):
         middle, mean = share @ known, share @ rows
         x, y = known - middle, rows - mean
         best, effects = torch.inf, torch.zeros_like(self.effects).double()
-        for penalty in PENALTIES:
+        for penalty in RIDGE_PENALTIES:
             # x · solve = what the regression says of each rater; the diagonal of it, how much of that is their own word
             solve = torch.linalg.solve((x.T * share) @ x + penalty / len(x) * torch.eye(x.shape[1]).to(x), x.T * share)
             own_word = (x * solve.T).sum(dim=1) + share

@@ -11,14 +11,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from annotruth.nn.blocks import in_blocks, one_pixel_axis
-from annotruth.nn.confusion import Confusion, IdentityConfusion, PixelConfusion
-from annotruth.nn.confusion.likelihood import diagonal_of
-from annotruth.nn.confusion.rows import log_row_probabilities
+from annotruth.nn.confusion.base import Confusion, IdentityConfusion, in_blocks, one_pixel_axis
+from annotruth.nn.confusion.pixel import PixelConfusion, diagonal_of, log_row_probabilities
 from annotruth.nn.labels import class_index, is_labelled
 
-PACE = 30.0
-"""By how much the scores of M count: it has few numbers, and must keep pace with networks at one learning rate."""
+LOGIT_SCALE = 30.0
+"""The logits of M are its parameters times this: few as they are, they must keep pace with networks at one rate."""
 
 
 class Complement(nn.Module):
@@ -39,7 +37,7 @@ class Complement(nn.Module):
     def forward(self) -> Tensor:
         """Logarithms (classes, classes), whose exponentials sum to 1 in each row."""
         itself = torch.eye(len(self.scores), dtype=torch.bool, device=self.scores.device)
-        return (PACE * self.scores).masked_fill(itself, -torch.inf).log_softmax(dim=1)
+        return (LOGIT_SCALE * self.scores).masked_fill(itself, -torch.inf).log_softmax(dim=1)
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -9,8 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from annotruth.nn.blocks import in_blocks, one_pixel_axis, pixel_blocks
-from annotruth.nn.confusion import Confusion
+from annotruth.nn.confusion.base import Confusion, in_blocks, one_pixel_axis, pixel_blocks
 from annotruth.nn.labels import class_index, is_labelled
 
 
@@ -28,7 +28,7 @@ class LowRankConfusion(Confusion):
     ----------
     features : (batch, channels, *spatial)
     head : from a block of features (batch, channels, pixels) to scores (batch, raters·2·classes·rank, pixels). For each
-        rater these are first the log-odds of mix against stay (classes, rank), then pattern's scores (classes, rank)
+        rater these are first the log-odds of mix against stay (classes, rank), then pattern's logits (classes, rank)
     raters, classes : how many of them
 
     Examples
@@ -90,7 +90,7 @@ class GlobalLowRankConfusion(Confusion):
 
     Attributes
     ----------
-    scores : (raters, 2, classes, rank), first the log-odds of mix against stay, then pattern's scores
+    scores : (raters, 2, classes, rank), first the log-odds of mix against stay, then pattern's logits
 
     Examples
     --------
@@ -112,9 +112,9 @@ class GlobalLowRankConfusion(Confusion):
         trace = torch.einsum("ri,bis->brs", diagonal, row_weight)
         # p(the rater draws from pattern k): a matrix product, whose terms are no smaller than the smallest mix.
         used = torch.einsum("bis,rik->brsk", log_truth.exp(), mix.exp())
-        given = is_labelled(labels, stay.shape[1])
+        labelled = is_labelled(labels, stay.shape[1])
         if labels.shape[2] == 1:  # one label per item: look at the given ones only, as of many raters few answer
-            item, rater, pixel = given.nonzero(as_tuple=True)
+            item, rater, pixel = labelled.nonzero(as_tuple=True)
             observed = labels[item, rater, pixel].long()
             stayed = log_truth[item, observed, pixel] + stay[rater, observed]
             explained = _stayed_or_drawn(stayed, used[item, rater, pixel], pattern[rater, observed])
@@ -122,7 +122,7 @@ class GlobalLowRankConfusion(Confusion):
         rater = torch.arange(len(stay), device=stay.device).view(1, -1, 1)
         observed = class_index(labels, stay.shape[1])
         stayed = log_truth.gather(1, observed) + stay[rater, observed]
-        return _stayed_or_drawn(stayed, used, pattern[rater, observed]).masked_fill(~given, 0), trace
+        return _stayed_or_drawn(stayed, used, pattern[rater, observed]).masked_fill(~labelled, 0), trace
 
     def _summed_rows(self, truth: Tensor) -> Tensor:
         return truth.sum(dim=2)[:, None, :, None] * self.dense()
@@ -132,6 +132,14 @@ class GlobalLowRankConfusion(Confusion):
         mix, pattern = self.scores.unbind(dim=1)
         shares = F.pad(mix, (1, 0)).log_softmax(dim=2)  # staying, at odds of 1, and each pattern
         return shares[:, :, 0], shares[:, :, 1:], pattern.log_softmax(dim=1)
+
+
+def low_rank_scores(classes: int, rank: int) -> Tensor:
+    """Scores (2, classes, rank) of a low-rank matrix close to the identity, whatever the rank.
+
+    The rater is faithful 98 times in 100; else gives any label, as likely as another.
+    """
+    return torch.stack([torch.full((classes, rank), -4 - math.log(rank)), torch.zeros(classes, rank)])
 
 
 def _stayed_or_drawn(stayed: Tensor, used: Tensor, pattern: Tensor) -> Tensor:

@@ -51,7 +51,7 @@ def noisy_label_loss(
     ...     loss.backward()
     ...     optimiser.step()
 
-    Any network from images to class scores will do, such as one of MONAI's.
+    Any network from images to class logits will do, such as one of MONAI's.
 
     >>> from monai.networks.nets import SegResNet
     >>> from annotruth.nn import AnySize, GlobalAnnotators

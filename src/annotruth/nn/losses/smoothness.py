@@ -8,7 +8,7 @@ from itertools import product
 import torch
 from torch import Tensor
 
-REACH = (1, 2, 4)
+NEIGHBOUR_DISTANCES = (1, 2, 4)
 """How far apart, in pixels, neighbours are that are compared, along every axis and diagonal."""
 
 
@@ -38,7 +38,7 @@ def smoothness_loss(log_truth: Tensor, images: Tensor) -> Tensor:
     truth = log_truth.exp()
     spread = _usual_difference(images)
     differing, weights = truth.new_zeros(()), truth.new_zeros(())
-    for direction, step in product(_half_of_the_directions(images.ndim - 2), REACH):
+    for direction, step in product(_half_of_the_directions(images.ndim - 2), NEIGHBOUR_DISTANCES):
         here, there = _overlap(direction, step)
         with torch.no_grad():
             weight = ((images[here] - images[there]) ** 2).sum(dim=1).div_(-2 * spread).exp_()

@@ -10,9 +10,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-WINDOW = {2: 4, 3: 3}
+from annotruth.nn.backbones import pad_end
+
+LONGEST_WINDOW = {2: 4, 3: 3}
 """Longest side of a window, by number of spatial axes: convolutions see further, attention need not."""
-HEAD = 16
+HEAD_CHANNELS = 16
 """Channels of one head of attention."""
 
 
@@ -33,14 +35,14 @@ class Windows:
     """
 
     def __init__(self, size: Sequence[int], longest: int | None = None) -> None:
-        longest = longest or WINDOW[len(size)]
+        longest = longest or LONGEST_WINDOW[len(size)]
         self.size = tuple(size)
         self.counts = tuple(-(-length // longest) for length in size)
         self.lengths = tuple(-(-length // count) for length, count in zip(size, self.counts))
 
     def cut(self, features: Tensor) -> Tensor:
         """Turn (batch, channels, *size) into (batch · windows, places, channels)."""
-        split = _pad(features, self._padding).movedim(1, -1)
+        split = pad_end(features, self._padded).movedim(1, -1)
         split = split.reshape(len(features), *chain.from_iterable(zip(self.counts, self.lengths)), features.shape[1])
         dims = len(self.size)
         order = (0, *range(1, 1 + 2 * dims, 2), *range(2, 2 + 2 * dims, 2), 1 + 2 * dims)
@@ -51,20 +53,19 @@ class Windows:
         dims = len(self.size)
         split = places.reshape(-1, *self.counts, *self.lengths, places.shape[-1])
         order = (0, *chain.from_iterable((1 + axis, 1 + dims + axis) for axis in range(dims)), 1 + 2 * dims)
-        sides = (count * length for count, length in zip(self.counts, self.lengths))
-        whole = split.permute(order).reshape(len(split), *sides, places.shape[-1]).movedim(-1, 1)
+        whole = split.permute(order).reshape(len(split), *self._padded, places.shape[-1]).movedim(-1, 1)
         return whole[tuple([slice(None), slice(None)] + [slice(length) for length in self.size])]
 
     def seen(self, features: Tensor) -> Tensor | None:
         """Which places are not padding, for the attention: (batch · windows, 1, 1, places); None where all are."""
-        if not any(self._padding):
+        if self._padded == self.size:
             return None
         inside = self.cut(features.new_ones(len(features), 1, *self.size))
         return (inside > 0).view(len(inside), 1, 1, -1)
 
     @property
-    def _padding(self) -> list[int]:
-        return [count * length - n for count, length, n in zip(self.counts, self.lengths, self.size)]
+    def _padded(self) -> tuple[int, ...]:
+        return tuple(count * length for count, length in zip(self.counts, self.lengths))
 
 
 def attend(query: Tensor, key: Tensor, value: Tensor, heads: int, seen: Tensor | None) -> Tensor:
@@ -84,7 +85,7 @@ class Positions(nn.Module):
 
     def __init__(self, channels: int, dims: int) -> None:
         super().__init__()
-        self.table = nn.Parameter(0.02 * torch.randn(*[WINDOW[dims]] * dims, channels))
+        self.table = nn.Parameter(0.02 * torch.randn(*[LONGEST_WINDOW[dims]] * dims, channels))
 
     def forward(self, lengths: tuple[int, ...]) -> Tensor:
         """The vectors (places, channels) of a window of so many places along each axis."""
@@ -124,7 +125,7 @@ class CrossAttention(nn.Module):
         f, w = windows.cut(features), windows.cut(confidences)
         query = self.query(w + self.of_confidences(windows.lengths))
         key = self.key(f + self.of_features(windows.lengths))
-        found = attend(query, key, self.value(f), f.shape[2] // HEAD, windows.seen(features))
+        found = attend(query, key, self.value(f), f.shape[2] // HEAD_CHANNELS, windows.seen(features))
         x = self.norms[0](f + w + self.out(found.flatten(2)))
         return windows.join(self.norms[1](x + self.mlp(x)))
 
@@ -141,7 +142,7 @@ class SelfAttention(nn.Module):
 
     def forward(self, places: Tensor, positions: Tensor, seen: Tensor | None) -> Tensor:
         query, key = self.query_key(places + positions).chunk(2, dim=2)
-        found = attend(query, key, self.value(places), places.shape[2] // HEAD, seen)
+        found = attend(query, key, self.value(places), places.shape[2] // HEAD_CHANNELS, seen)
         x = self.norms[0](places + self.out(found.flatten(2)))
         return self.norms[1](x + self.mlp(x))
 
@@ -164,9 +165,3 @@ class RaterHeads(nn.Module):
         value, kept = self.value_kept(places).chunk(2, dim=2)
         x = kept.unflatten(2, (self.raters, -1)) + attend(query, key, value, self.raters, seen)
         return x + self.mlp(self.norm(x))
-
-
-def _pad(features: Tensor, missing: list[int]) -> Tensor:
-    if not any(missing):
-        return features
-    return F.pad(features, [amount for length in reversed(missing) for amount in (0, length)])

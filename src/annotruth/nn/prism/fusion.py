@@ -12,6 +12,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from annotruth.nn.labels import one_hot
 from annotruth.validation import one_of
 
 Rule = Literal["bayes", "weights", "literal"]
@@ -19,9 +20,11 @@ RULES = ("bayes", "weights", "literal")
 SLIPS = 0.1
 """Share of the labels that "bayes" takes for slips, which may be any class, unless told otherwise. It bounds what one
 label can say, so that raters who err alike do not talk each other into being always right."""
-OF_MASK = 0.2
+MASK_SLIPS = 0.2
 """The same for the mask: it does not outvote everybody where it is sure of itself, nor confirm itself when it is
 trained on what is fused; where it has missed something, a few labels are enough."""
+MIN_PROBABILITY = 1e-6
+"""Probabilities below this are taken for this, so that logarithms stay finite."""
 
 
 def said(labels: Tensor, classes: int) -> Tensor:
@@ -33,7 +36,7 @@ def said(labels: Tensor, classes: int) -> Tensor:
     tensor([[[0., 1.],
              [0., 0.]]])
     """
-    return torch.stack([labels == number for number in range(classes)], dim=2).float()
+    return one_hot(labels, classes, dim=2)
 
 
 def opinions(truth: Tensor, matrices: Tensor) -> Tensor:
@@ -66,7 +69,7 @@ def fuse(
     rule : one of
 
         - "bayes": y_k ∝ ỹ_k · Π_m A_m[k, z_m], every class a hypothesis under which labels are more or less likely,
-          where labels, and the mask as one of them (:data:`OF_MASK`), may be slips
+          where labels, and the mask as one of them (:data:`MASK_SLIPS`), may be slips
         - "weights": y = Σ_m w_m·z_m / Σ_m w_m, where w_m is the probability z̃_m of what the rater did say
         - "literal": y = softmax(Σ_m log z̃_m · z_m), equation 4 of Wu et al. as it stands. A class that nobody chose
           scores 0, the most there is: it prefers what raters did not say
@@ -93,12 +96,12 @@ def fuse(
     count = given if trust is None else given * trust[:, :, None, None]
     if rule == "bayes":
         logs = _with_slips(matrices, slips, dim=3).log()
-        scores = logs.transpose(1, 2).flatten(2) @ count.flatten(1, 2)
-        return (scores + _with_slips(truth, OF_MASK, dim=1).log() if prior else scores).softmax(dim=1)
+        logits = logs.transpose(1, 2).flatten(2) @ count.flatten(1, 2)
+        return (logits + _with_slips(truth, MASK_SLIPS, dim=1).log() if prior else logits).softmax(dim=1)
     thought = opinions(truth, matrices)
     if rule == "weights":
         return shares(count, (thought * given).sum(dim=2))
-    return (count * thought.clamp_min(1e-6).log()).sum(dim=1).softmax(dim=1)
+    return (count * thought.clamp_min(MIN_PROBABILITY).log()).sum(dim=1).softmax(dim=1)
 
 
 def _with_slips(probabilities: Tensor, share: float, dim: int) -> Tensor:

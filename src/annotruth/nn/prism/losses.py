@@ -7,14 +7,14 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from annotruth.nn.prism.fusion import SLIPS, Rule, fuse, opinions
+from annotruth.nn.prism.fusion import MIN_PROBABILITY, SLIPS, Rule, fuse, opinions
 
-SIDE, DEVIATION = 7, 1.5
+WINDOW_SIDE, WINDOW_DEVIATION = 7, 1.5
 """Of the Gaussian window in which masks are compared."""
-STEADY = 0.1
+SSIM_CONSTANT = 0.1
 """What keeps SSIM's quotients steady where means, or variances, are near 0. For pictures, Wang et al. (2004) have far
 less: everything that is not near 0 is then about equally unlike 0, which draws the mask of a rare class to 0."""
-LEAST = 1e-9
+MIN_LABEL_PROBABILITY = 1e-9
 """Labels that are less probable than this are taken for this probable."""
 
 
@@ -61,10 +61,10 @@ def ssim_loss(mask: Tensor, target: Tensor, counted: Tensor) -> Tensor:
     # One minus each of SSIM's quotients: (one − other)² and the variance of the difference come over the same sums.
     one, apart = other + off, off**2
     both = one**2 + other**2
-    steady = both + STEADY
+    steady = both + SSIM_CONSTANT
     # The second is of 1 − mask and 1 − target, whose deviations are those of mask and target.
     unlike = apart / steady + apart / (steady + 2 * (1 - one - other))
-    vary_unlike = (squares_off - apart) / (squares - both + STEADY)
+    vary_unlike = (squares_off - apart) / (squares - both + SSIM_CONSTANT)
     similar = (1 - unlike / 2) * (1 - vary_unlike)
     return ((1 - similar.mean(dim=1)) * counted).sum() / counted.sum().clamp_min(1)
 
@@ -83,8 +83,8 @@ def blurred(maps: Tensor) -> Tensor:
 @cache
 def _window_means(length: int) -> Tensor:
     """The matrix (length, length) whose columns weigh the places of an axis; beyond its ends, the last is repeated."""
-    offsets = torch.arange(SIDE) - SIDE // 2
-    weights = (-(offsets**2) / (2 * DEVIATION**2)).softmax(dim=0)
+    offsets = torch.arange(WINDOW_SIDE) - WINDOW_SIDE // 2
+    weights = (-(offsets**2) / (2 * WINDOW_DEVIATION**2)).softmax(dim=0)
     places = torch.arange(length)
     seen = (places[:, None] + offsets).clamp(0, length - 1)
     return torch.zeros(length, length).index_put_(
@@ -120,7 +120,7 @@ def shuffle_loss(
     for _ in range(shuffles):
         dealt = matrices.detach()[:, torch.randperm(given.shape[1], device=given.device)]
         of_labels, of_heads = (fuse(rule, z, dealt, truth, prior=False, slips=slips) for z in (given, thought))
-        total = total - ((of_labels * of_heads.clamp_min(1e-6).log()).sum(dim=1) * counted).sum()
+        total = total - ((of_labels * of_heads.clamp_min(MIN_PROBABILITY).log()).sum(dim=1) * counted).sum()
     return total / (shuffles * counted.sum().clamp_min(1))
 
 
@@ -138,7 +138,7 @@ def multi_head_loss(given: Tensor, matrices: Tensor, truth: Tensor) -> Tensor:
     tensor(1.8182)
     """
     with torch.no_grad():
-        probability = (opinions(truth, matrices).clamp_min_(LEAST) * given).sum(dim=2)
+        probability = (opinions(truth, matrices).clamp_min_(MIN_LABEL_PROBABILITY) * given).sum(dim=2)
         labelled = probability > 0
         probability = torch.where(labelled, probability, 1)
         slope = (given / probability.unsqueeze(2)).flatten(1, 2) @ truth.transpose(1, 2)

@@ -1,8 +1,8 @@
-"""The two prisms of Wu et al.: ConP makes one mask of an image and confidences, DivP the raters of a mask."""
+"""The two prisms of Wu et al. 2022: ConP makes one mask of an image and confidences, DivP the raters of a mask."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import torch
@@ -10,14 +10,15 @@ import torch.nn.functional as F
 from monai.networks.blocks import ADN, Convolution, ResidualUnit
 from torch import Tensor, nn
 
-from annotruth.nn.annotators import identity_scores
-from annotruth.nn.prism.attention import Positions, RaterHeads, SelfAttention, Windows
-from annotruth.nn.prism.integration import integration_of
+from annotruth.nn.backbones import pad_end, whole_strides
+from annotruth.nn.confusion import identity_scores
+from annotruth.nn.prism.attention import CrossAttention, Positions, RaterHeads, SelfAttention, Windows
+from annotruth.validation import one_of
 
 CHANNELS = (16, 32, 64)
 """Of the encoder's stages: those of ``annotruth.nn.unet``, at one half, one quarter and one quarter of the size."""
 STRIDE = PATCH = 4
-LEAST = 0.02
+MIN_CONFIDENCE = 0.02
 """Confidences below this are taken for this, so that logarithms stay finite."""
 
 
@@ -87,6 +88,50 @@ class ConfidenceEmbedding(nn.Module):
         return embedded[1:]
 
 
+class Concat(nn.Module):
+    """Features and embedded confidences side by side, through a convolution."""
+
+    def __init__(self, channels: int, dims: int) -> None:
+        super().__init__()
+        convolution = nn.Conv2d if dims == 2 else nn.Conv3d
+        self.mix = nn.Sequential(convolution(2 * channels, channels, kernel_size=3, padding=1), nn.PReLU())
+
+    def forward(self, features: Tensor, confidences: Tensor) -> Tensor:
+        return self.mix(torch.cat([features, confidences], dim=1))
+
+
+class ConvLSTM(nn.Module):
+    """A convolutional LSTM that reads the confidences with the features as its state, then the features (Ji et al.).
+
+    Examples
+    --------
+    >>> ConvLSTM(channels=8, dims=2)(torch.randn(1, 8, 5, 5), torch.randn(1, 8, 5, 5)).shape
+    torch.Size([1, 8, 5, 5])
+    """
+
+    def __init__(self, channels: int, dims: int) -> None:
+        super().__init__()
+        convolution = nn.Conv2d if dims == 2 else nn.Conv3d
+        self.gates = convolution(2 * channels, 4 * channels, kernel_size=3, padding=1)
+
+    def forward(self, features: Tensor, confidences: Tensor) -> Tensor:
+        cell, hidden = torch.zeros_like(features), features
+        for read in (confidences, features):
+            enter, forget, show, new = self.gates(torch.cat([read, hidden], dim=1)).chunk(4, dim=1)
+            cell = forget.sigmoid() * cell + enter.sigmoid() * new.tanh()
+            hidden = show.sigmoid() * cell.tanh()
+        return features + hidden
+
+
+INTEGRATIONS: dict[str, Callable[[int, int], nn.Module]] = {
+    "attention": CrossAttention,
+    "concat": Concat,
+    "convlstm": ConvLSTM,
+}
+"""How confidences come into a decoder's features, made from (channels, dims): by attention, or the ways it is compared
+with."""
+
+
 class Contiguous(nn.Module):
     """Lays maps out class by class: where there are few channels, norms are far quicker than with them side by side."""
 
@@ -107,14 +152,14 @@ class ConP(nn.Module):
     --------
     >>> encoder, conp = PrismEncoder(in_channels=1), ConP(raters=3, classes=2)
     >>> images, confidences = torch.rand(2, 1, 16, 16), torch.full((2, 3, 16, 16), 0.5)
-    >>> conp(encoder(images), confidences).shape  # class scores
+    >>> conp(encoder(images), confidences).shape  # logits
     torch.Size([2, 2, 16, 16])
     """
 
     def __init__(self, raters: int, classes: int, dims: int = 2, integration: str = "attention") -> None:
         super().__init__()
         half, quarter, deep = CHANNELS
-        integrate = integration_of(integration)
+        integrate = INTEGRATIONS[one_of(integration, tuple(INTEGRATIONS), "integration")]
         self.embedding = ConfidenceEmbedding(raters, (half, deep), dims)
         self.low, self.high = integrate(deep, dims), integrate(half, dims)
         # As in annotruth.nn.unet, stage by stage.
@@ -131,8 +176,8 @@ class ConP(nn.Module):
         )
 
     def forward(self, features: list[Tensor], confidences: Tensor) -> Tensor:
-        """Class scores (batch, classes, *spatial) from the encoder's features and confidences (batch, raters, …)."""
-        at_half, at_quarter = self.embedding(confidences.clamp_min(LEAST).log())
+        """Logits (batch, classes, *spatial) from the encoder's features and confidences (batch, raters, …)."""
+        at_half, at_quarter = self.embedding(confidences.clamp_min(MIN_CONFIDENCE).log())
         low = self.low(features[2], at_quarter)
         high = self.high(self.up(torch.cat([features[1], low], dim=1)), at_half)
         return self.out(torch.cat([features[0], high], dim=1))
@@ -194,10 +239,7 @@ def padded(values: Tensor, fill: float) -> Tensor:
     >>> padded(torch.zeros(1, 1, 5, 12), 1.0).shape
     torch.Size([1, 1, 8, 12])
     """
-    missing = [max(-length % STRIDE, 2 * STRIDE - length) for length in values.shape[2:]]
-    if not any(missing):
-        return values
-    return F.pad(values, [amount for length in reversed(missing) for amount in (0, length)], value=fill)
+    return pad_end(values, whole_strides(values.shape[2:], STRIDE), fill)
 
 
 def patched(values: Tensor) -> Tensor:

@@ -10,18 +10,30 @@ import torch
 from scipy.ndimage import gaussian_filter
 
 from annotruth.nn.prism.fusion import fuse, said
-from annotruth.nn.prism.losses import DEVIATION, SIDE, STEADY, mask_loss, multi_head_loss, shuffle_loss, ssim_loss
+from annotruth.nn.prism.losses import (
+    SSIM_CONSTANT,
+    WINDOW_DEVIATION,
+    WINDOW_SIDE,
+    mask_loss,
+    multi_head_loss,
+    shuffle_loss,
+    ssim_loss,
+)
 
 
 def similarity(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """The structural similarity of Wang et al. 2004 around every pixel, by SciPy's Gaussian."""
 
     def mean(values: np.ndarray) -> np.ndarray:
-        return gaussian_filter(values, DEVIATION, mode="nearest", radius=SIDE // 2)
+        return gaussian_filter(values, WINDOW_DEVIATION, mode="nearest", radius=WINDOW_SIDE // 2)
 
     a, b = mean(one), mean(other)
     spread_a, spread_b, both = mean(one**2) - a**2, mean(other**2) - b**2, mean(one * other) - a * b
-    return (2 * a * b + STEADY) * (2 * both + STEADY) / ((a**2 + b**2 + STEADY) * (spread_a + spread_b + STEADY))
+    return (
+        (2 * a * b + SSIM_CONSTANT)
+        * (2 * both + SSIM_CONSTANT)
+        / ((a**2 + b**2 + SSIM_CONSTANT) * (spread_a + spread_b + SSIM_CONSTANT))
+    )
 
 
 @pytest.mark.parametrize("size", [(5, 4), (13, 20), (6, 7, 8)])

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotruth.errors import InputError
-from annotruth.nn.prism.fusion import OF_MASK, RULES, SLIPS, confidences, decided, fuse, opinions, said, shares
+from annotruth.nn.prism.fusion import MASK_SLIPS, RULES, SLIPS, confidences, decided, fuse, opinions, said, shares
 
 
 def problem(seed: int, raters: int, classes: int, pixels: int = 3, patches: int = 2):
@@ -31,7 +31,7 @@ def by_hand(rule, labels, matrices, truth, trust, slips):
     for patch in range(patches):
         for pixel in range(pixels):
             prior = truth[patch, :, pixel]
-            score = np.log((1 - OF_MASK) * prior + OF_MASK / classes) if rule == "bayes" else np.zeros(classes)
+            score = np.log((1 - MASK_SLIPS) * prior + MASK_SLIPS / classes) if rule == "bayes" else np.zeros(classes)
             total = 0.0
             for rater in range(raters):
                 label, count = labels[patch, rater, pixel], trust[patch, rater]
@@ -100,7 +100,7 @@ def test_trust_of_zero_leaves_a_rater_out_and_nobody_is_even():
             fuse(rule, given_labels, matrices, truth, trust), fuse(rule, without, matrices, truth)
         )
     nobody = fuse("bayes", torch.zeros_like(given_labels), matrices, truth)
-    torch.testing.assert_close(nobody, (1 - OF_MASK) * truth + OF_MASK / 2)  # what is seen alone
+    torch.testing.assert_close(nobody, (1 - MASK_SLIPS) * truth + MASK_SLIPS / 2)  # what is seen alone
     assert (shares(torch.zeros_like(given_labels), torch.ones(2, 3, 3)) == 0.5).all()
 
 

@@ -15,7 +15,6 @@ from annotruth.nn import (
     IdentityConfusion,
     LowRankConfusion,
     PixelConfusion,
-    blocks,
 )
 
 BATCH, RATERS, CLASSES = 3, 2, 4
@@ -72,7 +71,7 @@ def spread(matrices: Tensor, size: tuple[int, ...]) -> Tensor:
 @pytest.fixture(params=["one block", "many blocks"])
 def block_size(request, monkeypatch):
     if request.param == "many blocks":
-        monkeypatch.setattr(blocks, "_NUMBERS_ON_CPU", 60)
+        monkeypatch.setattr("annotruth.nn.confusion.base._BLOCK_SIZE_ON_CPU", 60)
 
 
 @pytest.mark.usefixtures("block_size")
@@ -125,7 +124,7 @@ def test_mean_rows_are_what_the_metric_gives(kind, size):
 @pytest.mark.parametrize("size", [(), (3,)])
 @pytest.mark.parametrize("kind", KINDS[1:])
 def test_gradients_are_those_of_finite_differences(kind, size, monkeypatch):
-    monkeypatch.setattr(blocks, "_NUMBERS_ON_CPU", 60)
+    monkeypatch.setattr("annotruth.nn.confusion.base._BLOCK_SIZE_ON_CPU", 60)
     log_truth, labels, row_weight = data(size)
     confusion = make(kind, size)
     values = {"pixel": "scores", "low rank": "features", "global low rank": "scores"}.get(
@@ -143,63 +142,3 @@ def test_everybody_at_their_word_needs_no_device_of_its_own():
     assert IdentityConfusion(2, 3, device="meta").dense().device.type == "meta"
     rows, _ = IdentityConfusion(2, 3).mean_rows(torch.empty(1, 3, 4, device="meta"))
     assert rows.device.type == "meta"
-
-
-def test_impossible_entries_of_known_matrices_bring_no_broken_gradients():
-    matrices = torch.eye(2).expand(1, 2, 2).clone().requires_grad_()
-    log_truth = torch.tensor([[0.0, -150.0]], requires_grad=True)  # exp(-150) is 0 in single precision
-    log_likelihood, _ = GlobalConfusion(matrices).likelihood(log_truth, torch.tensor([[1]]))
-    assert log_likelihood.item() == -150
-    for gradient in torch.autograd.grad(log_likelihood.sum(), (log_truth, matrices)):
-        assert gradient.isfinite().all()
-    never_one = GlobalConfusion(torch.tensor([[[1.0, 0.0], [1.0, 0.0]]]))
-    assert never_one.likelihood(log_truth, torch.tensor([[1]]))[0].item() == -torch.inf
-
-
-def test_low_rank_is_a_product_plus_a_share_of_the_identity_normalised():
-    """A = rownorm(B₁·B₂ᵀ + s·I), with s·I everywhere: left out in evaluation, faithful raters would look like noise."""
-    left, right, identity = torch.rand(3, 2), torch.rand(3, 2), 1.7
-    matrix = left @ right.T + identity * torch.eye(3)
-    matrix = matrix / matrix.sum(dim=1, keepdim=True)
-    odds = (left * right.sum(dim=0) / identity).log()
-    scores = torch.stack([odds, right.log()]).view(1, 12, 1)
-    confusion = LowRankConfusion(scores, nn.Identity(), raters=1, classes=3)
-    torch.testing.assert_close(confusion.dense()[0, 0, :, :, 0], matrix)
-    for observed in range(3):
-        certain = (torch.eye(3) + 1e-30).log().unsqueeze(2)  # three items, each surely of its class
-        many = LowRankConfusion(scores.expand(3, -1, -1), nn.Identity(), raters=1, classes=3)
-        log_likelihood, _ = many.likelihood(certain, torch.full((3, 1, 1), observed))
-        torch.testing.assert_close(log_likelihood.exp().flatten(), matrix[:, observed])
-
-
-def test_low_rank_with_extreme_scores_stays_finite():
-    """Surely class 0, and said 1: drawn from a pattern that hardly ever says so, and is hardly ever or always used."""
-    log_truth = torch.tensor([[0.0, -400.0]], requires_grad=True)
-    for odds, expected in ((-100.0, -300), (100.0, -200)):
-        scores = torch.tensor([[odds, odds, 100.0, -100.0]], requires_grad=True)
-        confusion = LowRankConfusion(scores, nn.Identity(), raters=1, classes=2)
-        log_likelihood, trace = confusion.likelihood(log_truth, torch.tensor([[1]]))
-        assert log_likelihood.item() == pytest.approx(expected)
-        for gradient in torch.autograd.grad(log_likelihood.sum() + trace.sum(), (log_truth, scores)):
-            assert gradient.isfinite().all()
-            assert gradient.abs().max() == pytest.approx(1)
-
-
-def test_low_rank_never_keeps_its_factors_for_all_pixels(monkeypatch):
-    monkeypatch.setattr(blocks, "_NUMBERS_ON_CPU", 2**10)
-    classes, pixels, largest = 30, 500, 0
-
-    def note(tensor: Tensor) -> Tensor:
-        nonlocal largest
-        largest = max(largest, tensor.numel())
-        return tensor
-
-    features = torch.randn(1, 4, pixels, requires_grad=True)
-    head = nn.Conv1d(4, 2 * classes, kernel_size=1)
-    log_truth = torch.randn(1, classes, pixels).log_softmax(dim=1).requires_grad_()
-    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor):
-        confusion = LowRankConfusion(features, head, raters=1, classes=classes)
-        log_likelihood, _ = confusion.likelihood(log_truth, torch.zeros(1, 1, pixels, dtype=torch.uint8))
-    log_likelihood.sum().backward()
-    assert largest < classes * pixels
-    assert head.weight.grad is not None

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from annotruth.nn import blocks, observed_log_likelihood
+from annotruth.nn import identity_scores, observed_log_likelihood
 
 SIZES = [(), (7,), (3, 5), (2, 3, 4)]
 
@@ -42,7 +42,7 @@ def by_matrix_products(log_truth: Tensor, scores: Tensor, labels: Tensor, row_we
 @pytest.fixture(params=["one block", "many blocks"])
 def block_size(request, monkeypatch):
     if request.param == "many blocks":
-        monkeypatch.setattr(blocks, "_NUMBERS_ON_CPU", 90)
+        monkeypatch.setattr("annotruth.nn.confusion.base._BLOCK_SIZE_ON_CPU", 90)
 
 
 @pytest.mark.usefixtures("block_size")
@@ -137,3 +137,7 @@ def test_any_memory_layout_will_do():
         observed_log_likelihood(cropped, channels_last, labels, row_weight),
         observed_log_likelihood(log_truth, scores, labels, row_weight),
     )
+
+
+def test_identity_scores_are_six_on_the_diagonal_less_five():
+    torch.testing.assert_close(identity_scores(3), torch.full((3, 3), -5.0).fill_diagonal_(1.0))

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from annotruth.nn import PixelConfusion, blocks, noisy_label_loss, observed_log_likelihood
+from annotruth.nn import PixelConfusion, noisy_label_loss, observed_log_likelihood
 
 SIZES = [(), (7,), (3, 5), (2, 3, 4)]
 
@@ -32,7 +32,7 @@ def by_autograd(log_truth: Tensor, scores: Tensor, labels: Tensor, trace_weight:
 @pytest.fixture(params=["one block", "many blocks"])
 def block_size(request, monkeypatch):
     if request.param == "many blocks":
-        monkeypatch.setattr(blocks, "_NUMBERS_ON_CPU", 90)
+        monkeypatch.setattr("annotruth.nn.confusion.base._BLOCK_SIZE_ON_CPU", 90)
 
 
 @pytest.mark.usefixtures("block_size")

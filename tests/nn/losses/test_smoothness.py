@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from annotruth.nn.losses.smoothness import REACH, smoothness_loss
+from annotruth.nn.losses.smoothness import NEIGHBOUR_DISTANCES, smoothness_loss
 
 
 def by_loops(truth, image):
@@ -18,7 +18,7 @@ def by_loops(truth, image):
     spread = np.mean(squares)
     differing = weights = 0.0
     for here in product(*map(range, size)):
-        for direction, step in product(product((-1, 0, 1), repeat=len(size)), REACH):
+        for direction, step in product(product((-1, 0, 1), repeat=len(size)), NEIGHBOUR_DISTANCES):
             there = tuple(p + step * d for p, d in zip(here, direction))
             if there == here or not all(0 <= p < n for p, n in zip(there, size)):
                 continue

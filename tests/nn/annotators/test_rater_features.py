@@ -8,7 +8,7 @@ import torch
 from sklearn.linear_model import Ridge
 
 from annotruth.nn import FeatureAnnotators, FeaturePixelAnnotators, FeatureTable, GlobalAnnotators, PixelAnnotators
-from annotruth.nn.annotators.rater_features import PENALTIES
+from annotruth.nn.annotators.rater_features import RIDGE_PENALTIES
 
 
 def made(rows: np.ndarray, features: np.ndarray, weights: np.ndarray | None = None) -> FeatureTable:
@@ -51,10 +51,10 @@ def test_settling_against_scikit_learn(seed):
         return Ridge(alpha=penalty / 9).fit(features[kept], rows[kept], sample_weight=share[kept])
 
     errors = []
-    for penalty in PENALTIES:
+    for penalty in RIDGE_PENALTIES:
         missed = [rows[r] - fit(penalty, r).predict(features[[r]])[0] for r in range(9)]
         errors.append(float((share[:, None] * np.square(missed)).sum()))
-    best = fit(PENALTIES[int(np.argmin(errors))])
+    best = fit(RIDGE_PENALTIES[int(np.argmin(errors))])
     new = rng.normal(size=(3, 2))
     expected = table.expected(torch.tensor(new).float()).detach().numpy()
     np.testing.assert_allclose(expected, best.predict(new), atol=0.02 * max(1, noise))
