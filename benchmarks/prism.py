@@ -22,7 +22,7 @@ GIGABYTES = 6
 def training_step(method: str, side: int, items: int = BATCH) -> Callable[[], None]:
     """One step on a batch of pictures of this side: forward, backward, and the optimiser's."""
     torch.manual_seed(SEED)
-    made, shape = make_method(method), DataSpec(channels=1, raters=RATERS, classes=2, dims=2)
+    made, shape = make_method(method, task="masks"), DataSpec(channels=1, raters=RATERS, classes=2, dims=2)
     parts = made.build(shape)
     optimiser = torch.optim.AdamW(parts.parameters(), fused=True)  # as in training
     labels = torch.randint(0, 2, (items, made.n_targets(shape), side, side), dtype=torch.uint8)
