@@ -12,6 +12,6 @@ NEEDS = {"diag": {"diagnosis": {f"item_{number}": str(number % 2) for number in 
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-@pytest.mark.parametrize(("name", "task"), sorted(METHODS), ids="-".join)
+@pytest.mark.parametrize(("name", "task"), [pytest.param(*pair, id="-".join(pair)) for pair in sorted(METHODS)])
 def test_every_method_passes_the_common_checks(name, task, check):
     check(name, task, **NEEDS.get(name, {}))

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from annotruth import Annotations
-from annotruth.training.module import Training
+from annotruth.training.module import MethodModule
 
 pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
 
@@ -15,10 +15,10 @@ pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.Identifiabilit
 def say(monkeypatch: pytest.MonkeyPatch, losses: list[float]) -> None:
     """Make validation find these losses, epoch by epoch."""
 
-    def validation_step(self: Training, batch: tuple[torch.Tensor, ...], index: int) -> None:
+    def validation_step(self: MethodModule, batch: tuple[torch.Tensor, ...], index: int) -> None:
         self._log_held_out(torch.tensor(losses[self.current_epoch]), 1)
 
-    monkeypatch.setattr(Training, "validation_step", validation_step)
+    monkeypatch.setattr(MethodModule, "validation_step", validation_step)
 
 
 def test_training_stops_and_goes_back_to_the_best_epoch(cases, tiny, weights, same, tmp_path, monkeypatch):
@@ -27,7 +27,7 @@ def test_training_stops_and_goes_back_to_the_best_epoch(cases, tiny, weights, sa
     assert model.history_.val_loss.tolist() == pytest.approx([1.0, 0.5, 0.7, 0.6])
     best = torch.load(tmp_path / "checkpoints" / "best.ckpt", weights_only=True)
     assert best["epoch"] == 1
-    assert same({name.removeprefix("parts."): value for name, value in best["state_dict"].items()}, weights(model))
+    assert same({name.removeprefix("model."): value for name, value in best["state_dict"].items()}, weights(model))
 
 
 def test_warm_up_is_not_cut_short(cases, tiny, monkeypatch):
@@ -59,17 +59,17 @@ def test_validation_loss_is_the_mean_over_noisy_labels(make_cases, tiny):
 
 def test_the_last_epoch_counts_where_nothing_is_held_out(cases, tiny, weights, same, tmp_path, monkeypatch):
     """The training loss is no judge: it falls as labels are learnt by heart, and is not comparable across warm-up."""
-    log = Training.log
+    log = MethodModule.log
 
-    def ever_worse(self: Training, name: str, value: torch.Tensor, **how: object) -> None:
+    def ever_worse(self: MethodModule, name: str, value: torch.Tensor, **how: object) -> None:
         log(self, name, value.detach() + 10.0 * self.current_epoch, **how)
 
     model = tiny(validation=0, max_epochs=3).fit(cases, run_folder=tmp_path)
     last = torch.load(tmp_path / "checkpoints" / "last.ckpt", weights_only=True)
     assert last["epoch"] == 2
-    assert same({name.removeprefix("parts."): value for name, value in last["state_dict"].items()}, weights(model))
+    assert same({name.removeprefix("model."): value for name, value in last["state_dict"].items()}, weights(model))
     assert model.history_.val_loss.isna().all()
-    monkeypatch.setattr(Training, "log", ever_worse)
+    monkeypatch.setattr(MethodModule, "log", ever_worse)
     again = tiny(validation=0, max_epochs=3).fit(cases)
     assert again.history_.train_loss.is_monotonic_increasing
     assert same(weights(again), weights(model))

@@ -11,7 +11,7 @@ from torch import nn
 
 from annotruth import Annotations, Segmenter, load_model
 from annotruth.errors import DiffuseConfusionWarning, IdentifiabilityWarning, InputError, SmallImageWarning
-from annotruth.training.diagnostics import warn_diffuse
+from annotruth.training.diagnostics import warn_of_diffuse_matrices
 
 pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
 
@@ -33,9 +33,9 @@ def test_a_trace_so_heavy_that_the_matrices_diffuse(make_cases, tiny):
 
 def test_diffuse_means_far_below_what_the_labels_say():
     names = ["ann", "bob"]
-    assert warn_diffuse(np.array([0.85, 0.9]), np.array([0.94, 0.5]), names) == []
+    assert warn_of_diffuse_matrices(np.array([0.85, 0.9]), np.array([0.94, 0.5]), names) == []
     with pytest.warns(DiffuseConfusionWarning, match=r"ann has a skill of 0\.97, but by the learnt matrix 0\.60"):
-        (problem,) = warn_diffuse(np.array([0.6, 0.5]), np.array([0.97, 0.65]), names)
+        (problem,) = warn_of_diffuse_matrices(np.array([0.6, 0.5]), np.array([0.97, 0.65]), names)
     assert problem.endswith("leave it out.")
 
 

@@ -9,7 +9,7 @@ from torch import nn
 
 from annotruth import Segmenter, load_model
 from annotruth.errors import InputError
-from annotruth.training.module import Training
+from annotruth.training.module import MethodModule
 
 pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
 
@@ -75,8 +75,8 @@ def test_dropout_repeats_and_resumes_bit_for_bit(cases, tiny, weights, same, tmp
     torch.manual_seed(5)
     assert same(weights(tiny(network=network, max_epochs=3).fit(cases)), whole)
     with pytest.MonkeyPatch.context() as patch:
-        start = Training.on_train_epoch_start
-        patch.setattr(Training, "on_train_epoch_start", lambda self: 1 / (self.current_epoch != 2) and start(self))
+        start = MethodModule.on_train_epoch_start
+        patch.setattr(MethodModule, "on_train_epoch_start", lambda self: 1 / (self.current_epoch != 2) and start(self))
         with pytest.raises(ZeroDivisionError):
             tiny(network=network, max_epochs=3).fit(cases, run_folder=tmp_path)
     torch.manual_seed(6)

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from annotruth.errors import InputError
-from annotruth.training.module import Training
+from annotruth.training.module import MethodModule
 
 pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
 
@@ -71,14 +71,14 @@ def test_the_users_random_numbers_and_flags_stay(cases, tiny, tmp_path, determin
 
 def cut_off(monkeypatch: pytest.MonkeyPatch, epoch: int, batch: int) -> None:
     """Press Ctrl-C at a batch of an epoch."""
-    step = Training.training_step
+    step = MethodModule.training_step
 
-    def interrupted(self: Training, data: object, index: int) -> torch.Tensor:
+    def interrupted(self: MethodModule, data: object, index: int) -> torch.Tensor:
         if (self.current_epoch, index) == (epoch, batch):
             raise KeyboardInterrupt
         return step(self, data, index)
 
-    monkeypatch.setattr(Training, "training_step", interrupted)
+    monkeypatch.setattr(MethodModule, "training_step", interrupted)
 
 
 @pytest.mark.parametrize("at", [(1, 0), (2, 1)])

@@ -96,8 +96,6 @@ def feature_names(names: Sequence[str] | str) -> tuple[str, ...]:
     >>> feature_names("years, site"), feature_names(["years"])
     (('years', 'site'), ('years',))
     """
-    if names == ():
-        return ()
     listed = names.split(",") if isinstance(names, str) else names
     if not isinstance(listed, Sequence) or not all(isinstance(name, str) and name.strip() for name in listed):
         raise InputError(f"rater_features are names of what is known of raters, such as 'years,site', not {names!r}.")
@@ -106,8 +104,7 @@ def feature_names(names: Sequence[str] | str) -> tuple[str, ...]:
 
 def check_features(annotations: Annotations, names: Sequence[str]) -> None:
     """Refuse annotations that lack one of the features of any rater."""
-    if names:
-        RaterCode.of(annotations, names)
+    RaterCode.of(annotations, names)
 
 
 def tell_features(annotators: nn.Module, annotations: Annotations, names: Sequence[str]) -> None:

@@ -25,7 +25,8 @@ from annotruth.training.segmenter import Segmenter
 from annotruth.validation import MISSING_LABEL, MISSING_PIXEL
 
 ITEMS, RATERS = 24, 5
-RAND_SIDE = 8
+SIDE = 8
+"""Of random images."""
 
 
 def small_data(task: Task) -> Annotations:
@@ -42,8 +43,8 @@ def small_data(task: Task) -> Annotations:
 
 def fitted(name: str, task: Task, data: Annotations, **options: Any) -> Segmenter | Classifier:
     """A model trained for two epochs."""
-    kind = Segmenter if task == "masks" else Classifier
-    model = kind(name, max_epochs=2, batch_size=8, validation=0.25, progress=False, **options)
+    settings = {"max_epochs": 2, "batch_size": 8, "validation": 0.25, "learning_rate": 0.01, "progress": False}
+    model: Any = (Segmenter if task == "masks" else Classifier)(name, **settings, **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AnnotruthWarning)  # little data, rightly doubted
         return model.fit(data)
@@ -54,7 +55,7 @@ def random_batch(name: str, task: Task, classes: int, dims: int, **options: Any)
     torch.manual_seed(0)
     method = make_method(name, task, options)
     spec = DataSpec(channels=2, raters=3, classes=classes, dims=dims, task=task)
-    side = [RAND_SIDE] * dims
+    side = [SIDE] * dims
     targets = method.n_targets(spec)
     if task == "masks":
         labels = torch.randint(0, classes, (2, targets, *side), dtype=torch.uint8)

@@ -47,12 +47,14 @@ class GlobalCM(Prepares, TakesRaterFeatures, Method[WarmUpModel]):
     rater_features: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rater_features", feature_names(self.rater_features))
+        if self.rater_features != ():
+            object.__setattr__(self, "rater_features", feature_names(self.rater_features))
         one_of(self.trace, ("posterior", "plain"), "trace")
         check_share("warmup", self.warmup)
 
     def check(self, annotations: Annotations) -> None:
-        check_features(annotations, self.rater_features)
+        if self.rater_features:
+            check_features(annotations, self.rater_features)
 
     def annotator_model(self, spec: DataSpec) -> nn.Module:
         if self.rater_features:
@@ -60,7 +62,8 @@ class GlobalCM(Prepares, TakesRaterFeatures, Method[WarmUpModel]):
         return GlobalAnnotators(spec.raters, spec.classes)
 
     def prepare(self, model: WarmUpModel, annotations: Annotations) -> None:
-        tell_features(model.annotators, annotations, self.rater_features)
+        if self.rater_features:
+            tell_features(model.annotators, annotations, self.rater_features)
 
     @property
     def stages(self) -> WarmUp:

@@ -70,7 +70,8 @@ class PixelCM(Prepares, TakesRaterFeatures, Method[WarmUpModel]):
     features: Literal["own", "shared"] = "own"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rater_features", feature_names(self.rater_features))
+        if self.rater_features != ():
+            object.__setattr__(self, "rater_features", feature_names(self.rater_features))
         one_of(self.trace, ("posterior", "plain"), "trace")
         check_share("warmup", self.warmup)
         one_of(self.features, ("own", "shared"), "features")
@@ -78,7 +79,8 @@ class PixelCM(Prepares, TakesRaterFeatures, Method[WarmUpModel]):
             raise InputError("rater_features need features='own'.")
 
     def check(self, annotations: Annotations) -> None:
-        check_features(annotations, self.rater_features)
+        if self.rater_features:
+            check_features(annotations, self.rater_features)
 
     def annotator_model(self, spec: DataSpec) -> nn.Module:
         if self.rater_features:
@@ -93,7 +95,8 @@ class PixelCM(Prepares, TakesRaterFeatures, Method[WarmUpModel]):
         return SharedFeaturesModel(spec)
 
     def prepare(self, model: WarmUpModel, annotations: Annotations) -> None:
-        tell_features(model.annotators, annotations, self.rater_features)
+        if self.rater_features:
+            tell_features(model.annotators, annotations, self.rater_features)
 
     @property
     def stages(self) -> WarmUp:

@@ -1,0 +1,114 @@
+"""Tables in the documentation that follow from the code: `python -m tools.tables` writes them anew.
+
+A table stands between two comments, ``<!-- table: NAME -->`` and ``<!-- end of table -->``. A test fails when one is
+stale.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from importlib import import_module
+from pathlib import Path
+
+from annotruth.fusion.registry import ESTIMATORS
+from annotruth.methods import METHODS
+from annotruth.methods.registry import TASKS
+
+ROOT = Path(__file__).parents[1]
+PAGES = ("README.md", "docs/reference/methods.md", "docs/reference/file-formats.md", "docs/explanation/metrics.md")
+TABLE = re.compile(r"(<!-- table: (?P<name>[\w-]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
+KINDS = ("confusion", "em", "two_stage", "multi_rater", "strokes", "bounds")
+"""Folders of ``annotruth.methods``, in the order in which tables show them."""
+WORDS = {("masks",): "masks", ("labels",): "label tables", ("masks", "labels"): "both"}
+
+
+def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table; a bar inside a cell would end it, and is escaped."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |\n" for line in lines)
+
+
+def first_sentence(thing: object) -> str:
+    """What a docstring says first."""
+    return " ".join((inspect.getdoc(thing) or "").split("\n\n")[0].split())
+
+
+def _methods() -> list[tuple[str, tuple[str, ...], type]]:
+    """Every form of a method with its name and tasks, by kind and name; one form may serve both tasks."""
+    forms: dict[type, tuple[str, list[str]]] = {}
+    for task in TASKS:
+        for (name, served), method in METHODS.items():
+            if served == task:
+                forms.setdefault(method, (name, []))[1].append(task)
+    order = {kind: number for number, kind in enumerate(KINDS)}
+    listed = [(name, tuple(tasks), method) for method, (name, tasks) in forms.items()]
+    return sorted(listed, key=lambda form: (order[_kind(form[2])], form[0], form[1]))
+
+
+def _kind(method: type) -> str:
+    return method.__module__.split(".")[2]
+
+
+def methods_in_short() -> str:
+    """For the README: one line per kind."""
+    rows = []
+    for kind in KINDS:
+        folder = import_module(f"annotruth.methods.{kind}")
+        names = dict.fromkeys(f"`{name}`" for name, _, method in _methods() if _kind(method) == kind)
+        rows.append([first_sentence(folder).rstrip("."), ", ".join(names)])
+    return markdown(["kind", "methods"], rows)
+
+
+def methods_in_full() -> str:
+    """For the reference: what each learns, its options and its paper."""
+    rows = []
+    for name, tasks, method in _methods():
+        options = ", ".join(f"`{field.name}={field.default!r}`" for field in fields(method)) or "–"
+        rows.append([f"`{name}`", WORDS[tasks], method.summary, first_sentence(method), options, method.paper])
+    return markdown(["method", "learns from", "what it learns", "its idea", "options", "paper"], rows)
+
+
+def estimators() -> str:
+    """Label fusion."""
+    rows = []
+    for name, estimator in ESTIMATORS.items():
+        rows.append([f"`{estimator.__name__}`", f"`{name}`", first_sentence(estimator), _reference(estimator)])
+    return markdown(["estimator", "`--method`", "what it estimates", "paper"], rows)
+
+
+def _reference(estimator: type) -> str:
+    text = inspect.getdoc(estimator) or ""
+    found = re.search(r"References\n-+\n(.+)", text)
+    return found.group(1).rstrip(".") if found else "–"
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "methods-in-short": methods_in_short,
+    "methods": methods_in_full,
+    "estimators": estimators,
+}
+
+
+def renewed(text: str) -> str:
+    """A page with its tables made anew."""
+    return TABLE.sub(lambda found: found.group(1) + TABLES[found["name"]]() + found.group(3), text)
+
+
+def stale() -> list[Path]:
+    """Pages whose tables are not as the code says."""
+    return [ROOT / page for page in PAGES if renewed((ROOT / page).read_text()) != (ROOT / page).read_text()]
+
+
+def main() -> None:
+    """Write tables anew, and say where."""
+    for path in stale():
+        path.write_text(renewed(path.read_text()))
+        sys.stdout.write(f"{path.relative_to(ROOT)}\n")
+
+
+if __name__ == "__main__":
+    main()
