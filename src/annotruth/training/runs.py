@@ -18,9 +18,7 @@ from typing import Any
 import annotruth
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
-from annotruth.io import atomic, fresh_folder, load
-from annotruth.io.atomic import refuse_used_folder
-from annotruth.io.features import column_names
+from annotruth.io import atomic, column_names, fresh_folder, load, refuse_used_folder
 from annotruth.training.classifier import Classifier
 from annotruth.training.segmenter import Segmenter
 

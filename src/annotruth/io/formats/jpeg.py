@@ -15,6 +15,7 @@ from annotruth.errors import InputError
 from annotruth.io.formats.header import Header, no_such_image
 
 SUFFIXES: tuple[str, ...] = (".jpg", ".jpeg")
+LOSSY = True
 _ON_ITS_SIDE = (5, 6, 7, 8)
 
 

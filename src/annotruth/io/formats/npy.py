@@ -13,6 +13,7 @@ import numpy as np
 from annotruth.io.formats.header import Header, no_such_image
 
 SUFFIXES: tuple[str, ...] = (".npy",)
+LOSSY = False
 LARGE = 2**26
 """Bytes from which an array stays on disk."""
 

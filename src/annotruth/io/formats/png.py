@@ -15,6 +15,7 @@ from annotruth.errors import InputError
 from annotruth.io.formats.header import Header, coloured_mask, no_such_image
 
 SUFFIXES: tuple[str, ...] = (".png",)
+LOSSY = False
 _GREY = ("1", "L", "LA", "I", "I;16", "I;16B")
 
 

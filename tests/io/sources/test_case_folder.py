@@ -9,7 +9,7 @@ import pytest
 
 import annotruth
 from annotruth.errors import InputError
-from annotruth.io import case_masks as drawn_module
+from annotruth.io import files as files_module
 from annotruth.io import load, load_images
 
 
@@ -69,8 +69,8 @@ def test_truth_where_it_is_known(cases, put, mask):
 def test_pixels_are_read_late_and_in_other_processes(cases, describe, monkeypatch):
     describe(cases, classes=["background", "lesion"], missing=255)
     reads = []
-    original = drawn_module.read_mask
-    monkeypatch.setattr(drawn_module, "read_mask", lambda *given: reads.append(given) or original(*given))
+    original = files_module.read_mask
+    monkeypatch.setattr(files_module, "read_mask", lambda *given: reads.append(given) or original(*given))
     found = load(cases)
     found.shape(1), found.same_shape, found.take([0])
     assert not reads
