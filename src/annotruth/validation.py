@@ -113,7 +113,8 @@ def voxel_spacing(spacing: Sequence[float], rank: int, where: str) -> tuple[floa
         raise InputError(f"{where}: the spacing is one number of mm per spatial axis, not {spacing!r}.") from None
     if len(found) != rank:
         raise InputError(
-            f"{where}: the spacing {found} has {len(found)} numbers, but there are {rank} spatial axes. Give one for each."
+            f"{where}: the spacing {found} has {len(found)} numbers, but there are {rank} spatial axes. "
+            "Give one for each."
         )
     if not all(np.isfinite(step) and step > 0 for step in found):
         raise InputError(f"{where}: the spacing {found} must be positive and finite, in mm.")

@@ -189,7 +189,7 @@ def test_the_folders_of_others_are_left_alone(tmp_path, cases):
     assert {path: path.read_bytes() for path in cases.rglob("*") if path.is_file()} == before
 
 
-# -- whole or not at all -------------------------------------------------------------------------------------------------
+# -- whole or not at all ------------------------------------------------------------------------------------------
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_debris(tmp_path):
