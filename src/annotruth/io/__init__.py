@@ -15,12 +15,14 @@ NPY array, the colours of a PNG or JPEG, the colours, channels or pages of a TIF
 
 A label table is one CSV or Parquet file with the columns item, rater, label. Its items may have pictures, one file each
 in a folder, or features, one row each in a file.
+
+These two are sources; ``sources`` holds one module for each, and what ``load`` and ``check`` ask.
 """
 
 from __future__ import annotations
 
 from annotruth.io.features import column_names, load_features
-from annotruth.io.files import CaseMasks, case_of, suffix_of
+from annotruth.io.files import case_of, suffix_of
 from annotruth.io.problems import Problem
 from annotruth.io.sources import (
     SOURCES,
@@ -45,7 +47,6 @@ from annotruth.io.writing import (
 
 __all__ = [
     "SOURCES",
-    "CaseMasks",
     "Problem",
     "Source",
     "atomic",

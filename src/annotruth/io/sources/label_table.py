@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -39,7 +38,7 @@ class LabelTable(Source):
     def matches(self, path: Path) -> bool:
         return path.is_file() and path.suffix.lower() in SUFFIXES
 
-    def load(
+    def load(  # type: ignore[override]  # the inputs that it declares
         self,
         path: Path,
         *,
@@ -47,7 +46,6 @@ class LabelTable(Source):
         images: Path | None = None,
         features: Path | None = None,
         duplicates: str = "error",
-        **_: Any,
     ) -> Annotations:
         """Load the answers, and put pictures or features to the items."""
         table = load_table(path, truth, duplicates)
@@ -67,7 +65,7 @@ class LabelTable(Source):
             raise InputError(f"{truth}: the known truth of a label table is a table with the columns item and truth.")
         return truth
 
-    def check(
+    def check(  # type: ignore[override]
         self,
         path: Path,
         report: Report,
@@ -77,7 +75,6 @@ class LabelTable(Source):
         images: Path | None = None,
         features: Path | None = None,
         duplicates: str = "error",
-        **_: Any,
     ) -> None:
         items = _check_answers(path, report, duplicates)
         with reporting(report, path):
