@@ -164,6 +164,13 @@ def test_a_case_folder_gives_back_what_was_written(tmp_path_factory, example):
     _equal(load(folder), given_)
 
 
+def test_images_that_nobody_labelled_come_back_too(tmp_path):
+    nobody = Annotations.from_masks(
+        np.full((2, 2, 5, 4), 255, dtype=np.uint8), images=np.zeros((2, 1, 5, 4), np.float32), classes=["a", "b"]
+    )
+    _equal(load(write_case_folder(tmp_path / "new", nobody)), nobody)
+
+
 def test_a_case_folder_keeps_format_and_geometry(tmp_path, put):
     for case in "ab":
         put(tmp_path / f"c/images/{case}.nii.gz", np.random.default_rng(0).random((4, 5, 6)), AFFINE)

@@ -221,8 +221,8 @@ class Annotations:
         >>> Annotations.from_answers(np.array([[0, 1, -1], [1, 1, 1]]))
         Annotations(labels: 2 items, 3 raters, 2 classes, 5 answers)
         """
-        known = classes if isinstance(classes, int) or classes is None else len(classes)
-        answers, n_classes = answers_from_matrix(matrix, known)
+        n_named = classes if isinstance(classes, int) or classes is None else len(classes)
+        answers, n_classes = answers_from_matrix(matrix, n_named)
         return cls(
             kind="labels",
             items=items if items is not None else _numbered("item", len(matrix)),

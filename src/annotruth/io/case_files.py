@@ -35,7 +35,7 @@ from annotruth.validation import MAX_MASK_CLASSES, MISSING_PIXEL
 IMAGES, RATERS, TRUTH = "images", "raters", "truth"
 PixelValue = Annotated[int, Field(strict=True, ge=-(2**15), le=2**16 - 1)]
 
-_FORMS = {
+_EXPECTED_FORMS = {
     "classes": 'a list of names, ["background", "lesion"], or an object from name to pixel value, '
     '{"background": 0, "lesion": 255}',
     "channels": 'a list of names, ["T1", "T2"]',
@@ -409,5 +409,5 @@ def _explain(detail: Any) -> str:
         return "the file must hold one JSON object, { … }"
     key = str(detail["loc"][0])
     if detail["type"] == "extra_forbidden":
-        return f"unknown key {key!r}; the known ones are {', '.join(_FORMS)}"
-    return f"{key} must be {_FORMS[key]}"
+        return f"unknown key {key!r}; the known ones are {', '.join(_EXPECTED_FORMS)}"
+    return f"{key} must be {_EXPECTED_FORMS[key]}"

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from nibabel.orientations import aff2axcodes
 
-from annotruth.data.drawings import NEGATIVE_FOLDER, warn_contradictions, without_contradictions
+from annotruth.data.drawings import NEGATIVE_FOLDER, drop_contradictions, warn_contradictions
 from annotruth.errors import InputError, shorten
 from annotruth.io.formats import FORMATS, SUFFIXES, Format
 from annotruth.io.formats.header import Header
@@ -214,34 +214,34 @@ class CaseMasks:
     Attributes
     ----------
     files : each rater's mask, or positive drawing; None = not labelled
-    said_not : each rater's negative drawing
+    negative_files : each rater's negative drawing
     """
 
     case: str
     raters: tuple[str, ...]
     files: tuple[Path | None, ...]
-    said_not: tuple[Path | None, ...]
+    negative_files: tuple[Path | None, ...]
     shape: tuple[int, ...]
     pixels: Pixels
 
-    def positive(self) -> np.ndarray:
+    def read_positive(self) -> np.ndarray:
         """What was drawn as being there (raters, *spatial), 255 = not labelled."""
-        return self._positive() if not self._has_negative else self.both()[0]
+        return self._positive() if not self._has_negative else self.read_both()[0]
 
-    def negative(self) -> np.ndarray:
+    def read_negative(self) -> np.ndarray:
         """What was drawn as not being there (raters, *spatial), 255 = nothing said; warns of what is contradicted."""
-        _, negative, contradicted = self.both()
+        _, negative, contradicted = self.read_both()
         if contradicted:
             warn_contradictions([f"case {self.case}"], contradicted)
         return negative
 
-    def both(self) -> tuple[np.ndarray, np.ndarray, int]:
+    def read_both(self) -> tuple[np.ndarray, np.ndarray, int]:
         """Positive and negative drawings without the pixels that are contradicted, and how many these were."""
-        return without_contradictions(self._positive(), self._negative())
+        return drop_contradictions(self._positive(), self._negative())
 
     @property
     def _has_negative(self) -> bool:
-        return bool(self.pixels.negative) or any(path is not None for path in self.said_not)
+        return bool(self.pixels.negative) or any(path is not None for path in self.negative_files)
 
     def _positive(self) -> np.ndarray:
         pairs = zip(self.files, self.raters)
@@ -249,7 +249,7 @@ class CaseMasks:
 
     def _negative(self) -> np.ndarray:
         drawn = []
-        for path, also, rater in zip(self.said_not, self.files, self.raters):
+        for path, also, rater in zip(self.negative_files, self.files, self.raters):
             mask = read_case_mask(path, f"{rater}{NEGATIVE_FOLDER}", self.case, self.shape, self.pixels)
             if also is not None and self.pixels.negative:
                 where = place(also, self.case, rater)

@@ -19,7 +19,7 @@ from annotruth.io.writing import atomic
 from annotruth.validation import MISSING_LABEL
 
 SUFFIXES = (".csv", ".parquet")
-_NOTHING = ["", "NA", "N/A", "NaN", "nan", "null", "NULL"]
+_EMPTY_CELLS = ["", "NA", "N/A", "NaN", "nan", "null", "NULL"]
 _TRUTH_COLUMNS = {"item": SYNONYMS["item"], "truth": ("truth", "label")}
 
 
@@ -47,12 +47,12 @@ class Column:
 def load_table(path: Path, truth: Path | None = None, duplicates: str = "error") -> Annotations:
     """Load a label table (columns item, rater, label) and, where it is known, the truth (columns item, truth)."""
     table = read_table(path)
-    for trouble in missing_values(table):
+    for trouble in find_missing_values(table):
         raise InputError(f"{path}: {trouble}")
-    return table_annotations(path, table, None if truth is None else read_truth(truth), duplicates)
+    return make_annotations(path, table, None if truth is None else read_truth(truth), duplicates)
 
 
-def table_annotations(
+def make_annotations(
     path: Path, table: Mapping[str, Column], truth: Mapping[str, str] | None = None, duplicates: str = "error"
 ) -> Annotations:
     """Make annotations of a table whose rows are all filled; what is wrong with them names the file."""
@@ -64,16 +64,16 @@ def table_annotations(
         answers = merge_answers(item.codes, rater.codes, numbers, duplicates, item.names, rater.names, classes)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    known = None
+    true_numbers = None
     if truth is not None:
         true = [truth.get(name) for name in item.names]
-        known = np.array([MISSING_LABEL if name is None else position[name] for name in true], dtype=np.int16)
+        true_numbers = np.array([MISSING_LABEL if name is None else position[name] for name in true], dtype=np.int16)
     return Annotations(
-        kind="labels", items=item.names, raters=rater.names, classes=classes, answers=answers, truth=known
+        kind="labels", items=item.names, raters=rater.names, classes=classes, answers=answers, truth=true_numbers
     )  # fmt: skip
 
 
-def missing_values(table: Mapping[str, Column]) -> list[str]:
+def find_missing_values(table: Mapping[str, Column]) -> list[str]:
     """Say, column by column, which rows hold nothing; the first row under a table's head is row 1."""
     troubles = []
     for name, column in table.items():
@@ -135,9 +135,9 @@ def write_table(path: str | Path, annotations: Annotations) -> Path:
     """
     answers = annotations.answers
     columns = {
-        "item": _named(answers.item, annotations.items),
-        "rater": _named(answers.rater, annotations.raters),
-        "label": _named(answers.label, annotations.classes),
+        "item": _name_codes(answers.item, annotations.items),
+        "rater": _name_codes(answers.rater, annotations.raters),
+        "label": _name_codes(answers.label, annotations.classes),
     }
     return _write(Path(path), pa.table(columns))
 
@@ -163,7 +163,7 @@ def write_truth_table(
     "item_1","dog"
     <BLANKLINE>
     """
-    return _write(Path(path), _labelled(annotations, "truth", np.asarray(labels), probabilities))
+    return _write(Path(path), _label_columns(annotations, "truth", np.asarray(labels), probabilities))
 
 
 def write_label_table(path: str | Path, annotations: Annotations, probabilities: np.ndarray) -> Path:
@@ -181,7 +181,7 @@ def write_label_table(path: str | Path, annotations: Annotations, probabilities:
     "item_1","dog",0.2,0.8
     <BLANKLINE>
     """
-    return _write(Path(path), _labelled(annotations, "label", np.argmax(probabilities, axis=1), probabilities))
+    return _write(Path(path), _label_columns(annotations, "label", np.argmax(probabilities, axis=1), probabilities))
 
 
 def _codes(column: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array]:
@@ -210,7 +210,7 @@ def _read_csv(path: Path, columns: Mapping[str, tuple[str, ...]]) -> pa.Table:
         parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter),
         convert_options=pyarrow.csv.ConvertOptions(
             include_columns=list(found), column_types=dict.fromkeys(found, category),
-            null_values=_NOTHING, strings_can_be_null=True,
+            null_values=_EMPTY_CELLS, strings_can_be_null=True,
         ),
     )  # fmt: skip
     return table.rename_columns(list(found.values()))
@@ -243,15 +243,17 @@ def _find_columns(path: Path, names: Sequence[str], columns: Mapping[str, tuple[
     return found
 
 
-def _labelled(annotations: Annotations, column: str, labels: np.ndarray, probabilities: np.ndarray | None) -> pa.Table:
-    columns = {"item": pa.array(annotations.items, pa.string()), column: _named(labels, annotations.classes)}
+def _label_columns(
+    annotations: Annotations, column: str, labels: np.ndarray, probabilities: np.ndarray | None
+) -> pa.Table:
+    columns = {"item": pa.array(annotations.items, pa.string()), column: _name_codes(labels, annotations.classes)}
     if probabilities is not None:
         for number, name in enumerate(annotations.classes):
             columns[f"probability of {name}"] = pa.array(np.asarray(probabilities, dtype=np.float32)[:, number])
     return pa.table(columns)
 
 
-def _named(codes: np.ndarray, names: Sequence[str]) -> pa.Array:
+def _name_codes(codes: np.ndarray, names: Sequence[str]) -> pa.Array:
     numbers = pa.array(codes.astype(np.int32), mask=codes < 0)
     return pa.DictionaryArray.from_arrays(numbers, pa.array(names, pa.string()))
 

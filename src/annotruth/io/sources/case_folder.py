@@ -281,15 +281,15 @@ def _case_annotations(found: Survey, pixels: Pixels) -> Annotations:
     for case in cases:
         shape = found.shapes[case]
         files = tuple(layout.raters[rater].get(case) for rater in raters)
-        said_not = tuple(layout.negatives.get(rater, {}).get(case) for rater in raters)
-        drawn = CaseMasks(case, raters, files, said_not, shape, pixels)
-        masks.append(Lazy(drawn.positive if raters else partial(_no_masks, shape), (len(raters), *shape)))
-        negatives.append(Lazy(drawn.negative, (len(raters), *shape)))
+        negative_files = tuple(layout.negatives.get(rater, {}).get(case) for rater in raters)
+        case_masks = CaseMasks(case, raters, files, negative_files, shape, pixels)
+        masks.append(Lazy(case_masks.read_positive if raters else partial(_no_masks, shape), (len(raters), *shape)))
+        negatives.append(Lazy(case_masks.read_negative, (len(raters), *shape)))
         truth.append(Lazy(partial(read_case_mask, layout.truth.get(case), None, case, shape, pixels), shape))
         if layout.has_images:
             read = partial(_read_case_image, layout.images[case], case, found.rank)
             images.append(Lazy(read, (found.channels[case], *shape)))
-        own = (file for file in (*files, *said_not) if file is not None)
+        own = (file for file in (*files, *negative_files) if file is not None)
         sources.append(layout.images[case] if layout.has_images else next(own))
     return Annotations(
         kind="masks", items=cases, raters=raters, classes=pixels.classes, masks=masks,
@@ -322,15 +322,15 @@ def _cases_of(problem: Problem, cases: Sequence[str]) -> list[str]:
 
 def _warn_of_masks(found: Survey, pixels: Pixels, values: dict[Path, list[int]], report: Report) -> None:
     advice = "Keep it if the rater saw nothing; remove the file if the rater did not label the case."
-    said_not = {path for files in found.layout.negatives.values() for path in files.values()}
-    for rater, case, path in (mask for mask in found.layout.masks if mask[2] not in said_not):
+    negative_files = {path for files in found.layout.negatives.values() for path in files.values()}
+    for rater, case, path in (mask for mask in found.layout.masks if mask[2] not in negative_files):
         marks = set(values.get(path, [pixels.values[-1]])) - {pixels.missing}
         if not marks:
             report(Problem("warning", path, case, rater, "the mask is empty: no pixel is labelled.", advice))
         elif marks == {pixels.values[0]} and pixels.missing not in values.get(path, ()):
             message = f"the mask is empty: every pixel is {pixels.classes[0]}."
             report(Problem("warning", path, case, rater, message, advice))
-    used = {value for path, seen in values.items() if path not in said_not for value in seen}
+    used = {value for path, seen in values.items() if path not in negative_files for value in seen}
     unused = [name for name, value in zip(pixels.classes, pixels.values) if value not in used]
     if unused and used:
         message = f"no mask holds the classes {shorten(unused)}."
@@ -354,7 +354,7 @@ def _warn_of_drawings(found: Survey, pixels: Pixels, values: dict[Path, list[int
             positive, negative = layout.raters[rater].get(case), layout.negatives.get(rater, {}).get(case)
             if positive in values and negative in values:
                 drawn = CaseMasks(case, (rater,), (positive,), (negative,), found.shapes[case], pixels)
-                count = drawn.both()[2]
+                count = drawn.read_both()[2]
                 if count:
                     message = f"{count} pixels are drawn both as a class and as not that class; they are ignored."
                     report(Problem("warning", negative, case, rater, message, "Correct the one or the other."))

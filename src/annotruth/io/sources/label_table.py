@@ -18,7 +18,15 @@ from annotruth.io.features import read_features
 from annotruth.io.files import image_header, read_image
 from annotruth.io.problems import Problem, Progress, Report, only_rater, place, refuse, reporting
 from annotruth.io.sources import Source, register
-from annotruth.io.tables import SUFFIXES, Column, load_table, missing_values, read_table, read_truth, table_annotations
+from annotruth.io.tables import (
+    SUFFIXES,
+    Column,
+    find_missing_values,
+    load_table,
+    make_annotations,
+    read_table,
+    read_truth,
+)
 
 MANY_ANSWERS = 5
 """Answers from which it is odd that they are all the same."""
@@ -98,13 +106,13 @@ def _refuse_both(images: Path | None, features: Path | None) -> None:
 def _check_answers(path: Path, report: Report, duplicates: str) -> list[str]:
     """Look at a label table; give its items."""
     table = read_table(path)
-    for trouble in missing_values(table):
+    for trouble in find_missing_values(table):
         with reporting(report, path):
             raise InputError(f"{path}: {trouble}")
     full = np.flatnonzero(np.all([column.codes >= 0 for column in table.values()], axis=0))
     table = {name: column.take(full) for name, column in table.items()}
     with reporting(report, path):
-        table_annotations(path, table, duplicates=duplicates)
+        make_annotations(path, table, duplicates=duplicates)
     _warn_of_answers(path, table, report)
     return table["item"].names
 
