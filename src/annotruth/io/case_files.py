@@ -242,7 +242,7 @@ def survey_files(folder: Path, layout: Layout, dataset: Dataset | None, report: 
             heads[path] = mask_header(path, place(path, case, rater))
     # Most masks decide how many axes are spatial: a single odd one is then the one to be blamed.
     rank = Counter(len(head.shape) for head in heads.values()).most_common(1)[0][0] if heads else rank
-    references, channels = _image_heads(layout, rank, dataset, report)
+    references, channels = _read_image_heads(layout, rank, dataset, report)
     good = {layout.images[case] for case in channels}
     for rater, case, path in layout.masks:
         if path in heads:
@@ -374,7 +374,7 @@ def _is_visible(path: Path) -> bool:
     return not path.name.startswith(".") and path.name.lower() not in ("thumbs.db", "desktop.ini")
 
 
-def _image_heads(
+def _read_image_heads(
     layout: Layout, rank: int, dataset: Dataset | None, report: Report
 ) -> tuple[dict[str, tuple[str, Header]], dict[str, int]]:
     """Give, by case, what masks are measured against (with its name for messages), and the number of channels."""

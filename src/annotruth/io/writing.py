@@ -191,9 +191,8 @@ def write_case_folder(
             write_image_file(folder / IMAGES / name, annotations.item_image(index), source)
         if annotations.has_truth:
             write_mask_file(folder / TRUTH / name, annotations.item_truth(index), source)
-    if (
-        cases and raters and not any((folder / RATERS).glob("*/*"))
-    ):  # nobody labelled anything: only an empty mask can tell
+    # Where nobody labelled anything, an empty mask tells that there are raters.
+    if cases and raters and not any((folder / RATERS).glob("*/*")):
         name = f"{cases[0]}{suffix or _suffix(_source(annotations, 0))}"
         empty = np.full(annotations.shape(0), MISSING_PIXEL, dtype=np.uint8)
         write_mask_file(folder / RATERS / raters[0] / name, empty, _source(annotations, 0))

@@ -121,7 +121,9 @@ def nothing_to_load(path: Path) -> str:
     """Say why a path is no data set."""
     if not path.exists():
         return f"{path}: there is no such file or folder."
-    forms = [f"a {source.name}" + f" ({', '.join(source.suffixes)})" * bool(source.suffixes) for source in _ordered()]
+    forms = [
+        f"a {source.name}" + f" ({', '.join(source.suffixes)})" * bool(source.suffixes) for source in _sorted_sources()
+    ]
     return f"{path}: neither {' nor '.join(forms)}."
 
 
@@ -133,10 +135,10 @@ def describe_takers(name: str) -> str:
     >>> describe_takers("features")
     'a label table'
     """
-    return " or ".join(f"a {source.name}" for source in _ordered() if name in source.inputs)
+    return " or ".join(f"a {source.name}" for source in _sorted_sources() if name in source.inputs)
 
 
-def _ordered() -> list[Source]:
+def _sorted_sources() -> list[Source]:
     """The sources by name, the same whoever registered first."""
     return sorted(SOURCES.values(), key=lambda source: source.name)
 
@@ -173,7 +175,7 @@ def load(
     Annotations(labels: 2 items, 2 raters, 2 classes, 3 answers)
     """
     path, source = Path(path), find_source(path)
-    return source.load(path, **_taken(source, path, truth, images, features, duplicates))
+    return source.load(path, **_accept_inputs(source, path, truth, images, features, duplicates))
 
 
 def check(
@@ -208,12 +210,12 @@ def check(
     problems: list[Problem] = []
     with reporting(problems.append, path):
         source = find_source(path)
-        inputs = _taken(source, path, truth, images, features, duplicates)
+        inputs = _accept_inputs(source, path, truth, images, features, duplicates)
         source.check(path, problems.append, progress, **inputs)
     return sorted(problems, key=lambda problem: problem.severity != "fatal")
 
 
-def _taken(
+def _accept_inputs(
     source: Source,
     path: Path,
     truth: str | Path | None,
