@@ -99,6 +99,28 @@ def same_grid(
         )
 
 
+def voxel_spacing(spacing: Sequence[float], rank: int, where: str) -> tuple[float, ...]:
+    """Give the millimetres from pixel to pixel as floats: one for each of ``rank`` spatial axes, positive and finite.
+
+    Examples
+    --------
+    >>> voxel_spacing([1, 1, 2.5], rank=3, where="Item a")
+    (1.0, 1.0, 2.5)
+    """
+    try:
+        found = tuple(float(step) for step in spacing)
+    except (TypeError, ValueError):
+        raise InputError(f"{where}: the spacing is one number of mm per spatial axis, not {spacing!r}.") from None
+    if len(found) != rank:
+        raise InputError(
+            f"{where}: the spacing {found} has {len(found)} numbers, but there are {rank} spatial axes. "
+            "Give one for each."
+        )
+    if not all(np.isfinite(step) and step > 0 for step in found):
+        raise InputError(f"{where}: the spacing {found} must be positive and finite, in mm.")
+    return found
+
+
 def unique_names(names: Sequence[str], what: str) -> tuple[str, ...]:
     """Give names as a tuple of distinct strings."""
     names = tuple(map(str, names))

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotruth import Annotations
-from annotruth.data.lazy import Lazy
+from annotruth.data import Lazy
 from annotruth.errors import InputError
 
 RNG = np.random.default_rng(0)

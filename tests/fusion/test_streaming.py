@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import annotruth as at
-from annotruth.data.lazy import Lazy
+from annotruth.data import Lazy
 from annotruth.errors import InputError
 
 SHAPE = (3, 200, 500)

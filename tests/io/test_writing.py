@@ -12,8 +12,16 @@ from hypothesis.extra import numpy as hnp
 from PIL import Image
 
 from annotruth import Annotations
-from annotruth.errors import InputError
-from annotruth.io import load, load_images, write_case_folder, write_mask, write_probabilities
+from annotruth.errors import AnnotruthError, InputError
+from annotruth.io import (
+    atomic,
+    fresh_folder,
+    load,
+    load_images,
+    write_case_folder,
+    write_mask,
+    write_probabilities,
+)
 from annotruth.io.formats import EXACT_SUFFIXES
 
 AFFINE = np.diag([1.5, 1.5, 3.0, 1.0])
@@ -156,6 +164,13 @@ def test_a_case_folder_gives_back_what_was_written(tmp_path_factory, example):
     _equal(load(folder), given_)
 
 
+def test_images_that_nobody_labelled_come_back_too(tmp_path):
+    nobody = Annotations.from_masks(
+        np.full((2, 2, 5, 4), 255, dtype=np.uint8), images=np.zeros((2, 1, 5, 4), np.float32), classes=["a", "b"]
+    )
+    _equal(load(write_case_folder(tmp_path / "new", nobody)), nobody)
+
+
 def test_a_case_folder_keeps_format_and_geometry(tmp_path, put):
     for case in "ab":
         put(tmp_path / f"c/images/{case}.nii.gz", np.random.default_rng(0).random((4, 5, 6)), AFFINE)
@@ -179,3 +194,62 @@ def test_the_folders_of_others_are_left_alone(tmp_path, cases):
         write_case_folder(tmp_path / "new", Annotations.from_answers(np.array([[0, 1]])))
     assert not (tmp_path / "new").exists()
     assert {path: path.read_bytes() for path in cases.rglob("*") if path.is_file()} == before
+
+
+# -- whole or not at all ------------------------------------------------------------------------------------------
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_debris(tmp_path):
+    target = tmp_path / "result.json"
+    target.write_text("old")
+    with pytest.raises(ZeroDivisionError), atomic(target) as temporary:
+        temporary.write_text("half") / 0
+    assert target.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+@pytest.mark.parametrize("name", ["a.nii.gz", "case.1.2.nii.gz", "a.png", "notes", "a.tar.gz"])
+def test_temporary_names_keep_the_suffix_and_are_hidden(tmp_path, name):
+    with atomic(tmp_path / name) as temporary:
+        assert temporary.name.startswith(".")
+        assert temporary.parent == tmp_path
+        assert "".join(temporary.suffixes) in name
+        temporary.touch()
+    assert (tmp_path / name).exists()
+
+
+def test_long_names_and_missing_folders_are_fine(tmp_path):
+    target = tmp_path / "new" / "folder" / ("x" * 240 + ".npy")
+    with atomic(target) as temporary:
+        temporary.write_bytes(b"1")
+    assert target.read_bytes() == b"1"
+
+
+def test_failures_of_the_disk_name_the_file(tmp_path):
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(AnnotruthError, match=r"file.inside\.txt: could not be written"),
+        atomic(tmp_path / "file/inside.txt"),
+    ):
+        pass
+
+
+def test_fresh_folder_refuses_a_folder_with_files(tmp_path):
+    (tmp_path / "old.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"already holds files \(old.txt\); choose another folder or pass --overwrite"):
+        fresh_folder(tmp_path)
+    assert fresh_folder(tmp_path, overwrite=True) == tmp_path
+    assert (tmp_path / "old.txt").read_text() == "mine"
+
+
+def test_fresh_folder_takes_new_and_empty_folders(tmp_path):
+    made = fresh_folder(tmp_path / "a" / "b")
+    assert made.is_dir()
+    (made / ".DS_Store").touch()
+    assert fresh_folder(made) == made
+
+
+def test_fresh_folder_refuses_a_file(tmp_path):
+    (tmp_path / "x").touch()
+    with pytest.raises(InputError, match="is a file"):
+        fresh_folder(tmp_path / "x")

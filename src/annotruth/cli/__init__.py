@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from typing import Annotated
 
 import typer
 
+from annotruth import __version__
 from annotruth.cli.check import check
 from annotruth.cli.experiments import demo, reproduce
 from annotruth.cli.fuse import fuse
@@ -29,8 +31,18 @@ app = typer.Typer(
 )
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"annotruth {__version__}")
+        raise typer.Exit()
+
+
 @app.callback(epilog="Add --debug to any command for the full traceback of an error.")
-def common() -> None:
+def common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
     """Learn the truth from annotators who disagree."""
 
 

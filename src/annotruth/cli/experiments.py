@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from annotruth.cli.options import Output, Overwrite, Quiet, Seed
-from annotruth.cli.printing import plain, screen
+from annotruth.cli.printing import escape, screen
 
 
 def demo(
@@ -58,8 +58,8 @@ def reproduce(
     chosen = EXPERIMENTS[one_of(experiment, sorted(EXPERIMENTS), "experiment")]
     table = run_experiment(
         chosen, output, quick=quick, seeds=None if seeds is None else range(seeds), data=data, jobs=jobs,
-        tell=lambda line: screen.print(f"  {plain(line)}"),
+        tell=lambda line: screen.print(f"  {escape(line)}"),
     )  # fmt: skip
     for finding in table["findings"]:
-        screen.print(plain(finding), highlight=False)
+        screen.print(escape(finding), highlight=False)
     screen.print(f"Table: {output / (table['experiment'] + '.md')}")

@@ -45,10 +45,3 @@ def confidence_value(text: str) -> tuple[str, float]:
         return name, float(value)
     except ValueError:
         raise InputError(f"A confidence is written rater=number, as ann=2, not {text!r}.") from None
-
-
-def whole_numbers(text: str | None, what: str) -> list[int] | None:
-    try:
-        return None if text is None else [int(number) for number in text.split(",")]
-    except ValueError:
-        raise InputError(f"{what} is whole numbers with commas between them, as 64,64,32, not {text!r}.") from None

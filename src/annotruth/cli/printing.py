@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from rich import markup
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 if TYPE_CHECKING:
@@ -36,23 +36,23 @@ def print_raters(ranked: pd.DataFrame, most: int = 20) -> None:
         interval = f"{row['low']:.3f} – {row['high']:.3f}"
         error = row["error"] if row["labelled"] else "labelled nothing"
         table.add_row(
-            f"{row['rank']}{between}", plain(row["rater"]), f"{row['skill']:.3f}", interval, plain(error)
+            f"{row['rank']}{between}", escape(row["rater"]), f"{row['skill']:.3f}", interval, escape(error)
         )  # fmt: skip
     screen.print(table)
     if len(ranked) > most:
         screen.print(f"… and {len(ranked) - most} more.")
 
 
-def plain(value: object) -> str:
-    """A name or message of a user's, in which nothing is taken for a colour."""
-    return escape(str(value)) if value is not None else ""
+def escape(value: object) -> str:
+    """Give a name or message of a user's as markup in which nothing is taken for a colour."""
+    return markup.escape(str(value)) if value is not None else ""
 
 
 def say(style: str, word: str, text: str) -> None:
     """Tell something that is no result: a warning, an error."""
     if os.environ.get("LOCAL_RANK", "0") != "0":
         return  # of the processes on this machine that train together, one speaks
-    Console(stderr=True).print(f"[{style}]{word}:[/] {plain(text)}", highlight=False, soft_wrap=True)
+    Console(stderr=True).print(f"[{style}]{word}:[/] {escape(text)}", highlight=False, soft_wrap=True)
 
 
 def plain_warnings() -> None:

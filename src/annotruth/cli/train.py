@@ -17,7 +17,6 @@ from annotruth.cli.options import (
     Quiet,
     Seed,
     option_value,
-    whole_numbers,
 )
 from annotruth.cli.printing import print_raters, progress_bar, screen
 from annotruth.errors import InputError
@@ -74,7 +73,10 @@ def train(
     quiet: Quiet = False,
 ) -> None:
     """Learn a model, and every rater's way of erring, from a folder of disagreeing masks or a table of answers."""
-    is_table = cases.is_file()
+    from annotruth.io import describe_takers, find_source, load
+
+    source = find_source(cases)
+    is_table = source.kind == "labels"
     where = {"accelerator": accelerator, "devices": devices, "nodes": nodes, "strategy": strategy}
     inputs = {"images": images, "features": features, "truth": truth}
     settings = {
@@ -82,25 +84,24 @@ def train(
         "patience": patience, "validation": validation, "seed": seed, **where,
         **dict(option_value(text) for text in option or []),
     }  # fmt: skip
-    of_folders = {"patch_size": whole_numbers(patch_size, "--patch-size"), "augment": augment or None}
+    of_folders = {"patch_size": _whole_numbers(patch_size), "augment": augment or None}
     of_runs = {"known_masks": known_masks or None}
     of_tables = {**inputs, "duplicates": None if duplicates == "error" else duplicates, "network": network}
     if is_table:
         _refuse_given(of_folders | of_runs, "a case folder")
-        if not resume and images is None and features is None:
+        if "images" in source.inputs and not resume and images is None and features is None:
             raise InputError(
-                f"{cases}: a label table needs its pictures, --images FOLDER, or features, --features FILE, to learn "
+                f"{cases}: a {source.name} needs its pictures, --images FOLDER, or features, --features FILE, to learn "
                 "from. (`annotruth fuse` needs neither.)"
             )
-    elif cases.is_dir():
-        _refuse_given(of_tables, "a label table")
+    else:
+        _refuse_given(of_tables, describe_takers("images"))
     settings |= {"network": network} if is_table else of_folders
     run = _opened(output, cases, inputs, where) if resume else None
     data = run.inputs if run is not None else _inputs(inputs, duplicates)
 
-    from annotruth.io import load
-
     annotations = load(cases, **data)
+
     from annotruth.training.runs import Run, make_model, read_cases, refuse_used_run, start_run, train_run
     from annotruth.training.trainer import Processes
 
@@ -161,5 +162,13 @@ def _find_problems(cases: Path, inputs: dict[str, str]) -> list[Problem]:
     """Every problem of every file."""
     from annotruth.io import check
 
-    known: dict[str, Any] = {name: value for name, value in inputs.items() if name != "truth"}
-    return check(cases, **known)
+    return check(cases, **inputs)  # type: ignore[arg-type]
+
+
+def _whole_numbers(text: str | None) -> list[int] | None:
+    try:
+        return None if text is None else [int(number) for number in text.split(",")]
+    except ValueError:
+        raise InputError(
+            f"--patch-size is whole numbers with commas between them, as 64,64,32, not {text!r}."
+        ) from None

@@ -76,8 +76,7 @@ def _classify(
     import numpy as np
 
     from annotruth.data.answers import class_name
-    from annotruth.io import fresh_folder, load_features, load_images, write_label_table
-    from annotruth.io.formats import suffix_of
+    from annotruth.io import fresh_folder, load_features, load_images, suffix_of, write_label_table
 
     if not model.dims_ and items.is_dir():
         raise InputError(f"{items}: the model learnt from features; give a file of them, not a folder.")

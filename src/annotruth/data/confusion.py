@@ -17,8 +17,8 @@ def is_labelled(labels: np.ndarray, n_classes: int, where: str = "Labels") -> np
     array([ True,  True, False, False])
     """
     labels = whole_numbers(labels, where)
-    given = (labels >= 0) & (labels < n_classes)
-    strange = ~given & (labels != MISSING_PIXEL)
+    labelled = (labels >= 0) & (labels < n_classes)
+    strange = ~labelled & (labels != MISSING_PIXEL)
     if not np.issubdtype(labels.dtype, np.unsignedinteger):
         strange &= labels != MISSING_LABEL
     if strange.any():
@@ -26,7 +26,7 @@ def is_labelled(labels: np.ndarray, n_classes: int, where: str = "Labels") -> np
         raise InputError(
             f"{where}: label {shorten(values)} lies outside the {n_classes} classes (0 to {n_classes - 1})."
         )
-    return given
+    return labelled
 
 
 def confusion_counts(truth: np.ndarray, observed: np.ndarray, n_classes: int, *, batch_axes: int = 0) -> np.ndarray:

@@ -19,27 +19,27 @@ NEGATIVE_FOLDER = ".negative"
 """Ends the name of the folder in which a rater's negative drawings lie: ``raters/ann.negative/``."""
 
 
-def contradictions(positive: np.ndarray, negative: np.ndarray) -> np.ndarray:
+def find_contradictions(positive: np.ndarray, negative: np.ndarray) -> np.ndarray:
     """Where one and the same class is said to be there and not to be there: bool, the shape of both.
 
     Examples
     --------
-    >>> contradictions(np.array([1, 1, 0, 255]), np.array([1, 0, 255, 255]))
+    >>> find_contradictions(np.array([1, 1, 0, 255]), np.array([1, 0, 255, 255]))
     array([ True, False, False, False])
     """
     return (positive == negative) & (positive != MISSING_PIXEL)
 
 
-def without_contradictions(positive: np.ndarray, negative: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+def drop_contradictions(positive: np.ndarray, negative: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
     """Drawings of the same shape in which pixels that are contradicted are unmarked, and how many those were.
 
     Examples
     --------
-    >>> positive, negative, count = without_contradictions(np.array([1, 1, 0]), np.array([1, 0, 255]))
+    >>> positive, negative, count = drop_contradictions(np.array([1, 1, 0]), np.array([1, 0, 255]))
     >>> positive, negative, count
     (array([255,   1,   0]), array([255,   0, 255]), 1)
     """
-    clash = contradictions(positive, negative)
+    clash = find_contradictions(positive, negative)
     count = int(clash.sum())
     if not count:
         return positive, negative, 0
@@ -59,11 +59,13 @@ def settle_drawings(masks: Any, negatives: Any, items: Sequence[str], raters: Se
                 f"Item {item}: positive drawings have the shape {np.shape(positive)}, negative ones "
                 f"{np.shape(negative)}. Both must be (raters, *spatial), and 255 where nothing was drawn."
             )
-    settled = [without_contradictions(np.asarray(p), np.asarray(n)) for p, n in zip(masks, negatives)]
+    settled = [drop_contradictions(np.asarray(p), np.asarray(n)) for p, n in zip(masks, negatives)]
     count = sum(found for _, _, found in settled)
     if not count:
         return masks, negatives
-    clash = [contradictions(np.asarray(p), np.asarray(n)).reshape(len(raters), -1) for p, n in zip(masks, negatives)]
+    clash = [
+        find_contradictions(np.asarray(p), np.asarray(n)).reshape(len(raters), -1) for p, n in zip(masks, negatives)
+    ]
     by_rater = np.sum([one.sum(axis=1) for one in clash], axis=0)
     warn_contradictions([f"{name} {n}" for name, n in zip(raters, by_rater) if n], count)
     positive, negative = ([part[side] for part in settled] for side in (0, 1))

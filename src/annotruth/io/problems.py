@@ -42,6 +42,8 @@ class Problem:
 
 Report = Callable[[Problem], None]
 """Where rules take what they find: ``refuse``, or a list's ``append``."""
+Progress = Callable[[int, int], None]
+"""Told how many files are done, of how many."""
 
 
 def refuse(problem: Problem) -> None:
@@ -65,3 +67,9 @@ def reporting(report: Report, file: Path, case: str | None = None, rater: str | 
         text = str(error).removeprefix(f"{place(file, case, rater)}: ")
         message, stop, advice = text.partition(". ")
         report(Problem("fatal", file, case, rater, message + stop.strip(), advice))
+
+
+def only_rater(path: Path, rater: str) -> Problem:
+    """Make the warning for labels of one rater alone."""
+    message = f"{rater} is the only rater: nothing can tell errors from the truth."
+    return Problem("warning", path, None, rater, message, "Add a second rater's labels of at least some cases.")

@@ -1,4 +1,4 @@
-"""Label tables: one CSV or Parquet file with a row per answer, read without keeping its text in memory."""
+"""Label tables: one CSV or Parquet file with a row per answer, read without keeping its text in memory, and written."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ import pyarrow.parquet
 from annotruth.data.annotations import Annotations
 from annotruth.data.answers import SYNONYMS, class_name, merge_answers, name_classes
 from annotruth.errors import InputError, shorten
+from annotruth.io.writing import atomic
 from annotruth.validation import MISSING_LABEL
 
 SUFFIXES = (".csv", ".parquet")
-_NOTHING = ["", "NA", "N/A", "NaN", "nan", "null", "NULL"]
+_EMPTY_CELLS = ["", "NA", "N/A", "NaN", "nan", "null", "NULL"]
 _TRUTH_COLUMNS = {"item": SYNONYMS["item"], "truth": ("truth", "label")}
 
 
@@ -46,12 +47,12 @@ class Column:
 def load_table(path: Path, truth: Path | None = None, duplicates: str = "error") -> Annotations:
     """Load a label table (columns item, rater, label) and, where it is known, the truth (columns item, truth)."""
     table = read_table(path)
-    for trouble in missing_values(table):
+    for trouble in find_missing_values(table):
         raise InputError(f"{path}: {trouble}")
-    return table_annotations(path, table, None if truth is None else read_truth(truth), duplicates)
+    return make_annotations(path, table, None if truth is None else read_truth(truth), duplicates)
 
 
-def table_annotations(
+def make_annotations(
     path: Path, table: Mapping[str, Column], truth: Mapping[str, str] | None = None, duplicates: str = "error"
 ) -> Annotations:
     """Make annotations of a table whose rows are all filled; what is wrong with them names the file."""
@@ -63,16 +64,16 @@ def table_annotations(
         answers = merge_answers(item.codes, rater.codes, numbers, duplicates, item.names, rater.names, classes)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    known = None
+    true_numbers = None
     if truth is not None:
         true = [truth.get(name) for name in item.names]
-        known = np.array([MISSING_LABEL if name is None else position[name] for name in true], dtype=np.int16)
+        true_numbers = np.array([MISSING_LABEL if name is None else position[name] for name in true], dtype=np.int16)
     return Annotations(
-        kind="labels", items=item.names, raters=rater.names, classes=classes, answers=answers, truth=known
+        kind="labels", items=item.names, raters=rater.names, classes=classes, answers=answers, truth=true_numbers
     )  # fmt: skip
 
 
-def missing_values(table: Mapping[str, Column]) -> list[str]:
+def find_missing_values(table: Mapping[str, Column]) -> list[str]:
     """Say, column by column, which rows hold nothing; the first row under a table's head is row 1."""
     troubles = []
     for name, column in table.items():
@@ -117,6 +118,72 @@ def read_table(path: Path, columns: Mapping[str, tuple[str, ...]] = SYNONYMS) ->
     return filled
 
 
+def write_table(path: str | Path, annotations: Annotations) -> Path:
+    """Write the answers as a table with the columns item, rater, label; ``load`` reads it back.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> annotations = Annotations.from_answers(np.array([[0, 1], [1, -1]]), classes=["cat", "dog"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     print(write_table(Path(folder) / "answers.csv", annotations).read_text())
+    "item","rater","label"
+    "item_0","rater_1","cat"
+    "item_0","rater_2","dog"
+    "item_1","rater_1","dog"
+    <BLANKLINE>
+    """
+    answers = annotations.answers
+    columns = {
+        "item": _name_codes(answers.item, annotations.items),
+        "rater": _name_codes(answers.rater, annotations.raters),
+        "label": _name_codes(answers.label, annotations.classes),
+    }
+    return _write(Path(path), pa.table(columns))
+
+
+def write_truth_table(
+    path: str | Path, annotations: Annotations, labels: np.ndarray, probabilities: np.ndarray | None = None
+) -> Path:
+    """Write one label per item as a table with the columns item and truth; ``load(…, truth=path)`` reads it back.
+
+    Parameters
+    ----------
+    labels : (items,) class numbers, -1 = unknown
+    probabilities : (items, classes), written into one column per class
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> annotations = Annotations.from_answers(np.array([[0, 1], [1, -1]]), classes=["cat", "dog"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     print(write_truth_table(Path(folder) / "truth.csv", annotations, np.array([0, 1])).read_text())
+    "item","truth"
+    "item_0","cat"
+    "item_1","dog"
+    <BLANKLINE>
+    """
+    return _write(Path(path), _label_columns(annotations, "truth", np.asarray(labels), probabilities))
+
+
+def write_label_table(path: str | Path, annotations: Annotations, probabilities: np.ndarray) -> Path:
+    """Write a model's predictions (items, classes) as a table with the columns item, label and one per class.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> annotations = Annotations.from_answers(np.array([[0], [1]]), classes=["cat", "dog"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = write_label_table(Path(folder) / "a.csv", annotations, np.array([[0.9, 0.1], [0.2, 0.8]]))
+    ...     print(path.read_text())
+    "item","label","probability of cat","probability of dog"
+    "item_0","cat",0.9,0.1
+    "item_1","dog",0.2,0.8
+    <BLANKLINE>
+    """
+    return _write(Path(path), _label_columns(annotations, "label", np.argmax(probabilities, axis=1), probabilities))
+
+
 def _codes(column: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array]:
     """Number a column's distinct values; give the numbers by row, -1 for nothing, and the values."""
     if not pa.types.is_dictionary(column.type):
@@ -143,7 +210,7 @@ def _read_csv(path: Path, columns: Mapping[str, tuple[str, ...]]) -> pa.Table:
         parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter),
         convert_options=pyarrow.csv.ConvertOptions(
             include_columns=list(found), column_types=dict.fromkeys(found, category),
-            null_values=_NOTHING, strings_can_be_null=True,
+            null_values=_EMPTY_CELLS, strings_can_be_null=True,
         ),
     )  # fmt: skip
     return table.rename_columns(list(found.values()))
@@ -174,3 +241,29 @@ def _find_columns(path: Path, names: Sequence[str], columns: Mapping[str, tuple[
             raise InputError(f"{path}: there are two columns {present[0]!r}. Rename or remove the one not meant.")
         found[present[0]] = ours
     return found
+
+
+def _label_columns(
+    annotations: Annotations, column: str, labels: np.ndarray, probabilities: np.ndarray | None
+) -> pa.Table:
+    columns = {"item": pa.array(annotations.items, pa.string()), column: _name_codes(labels, annotations.classes)}
+    if probabilities is not None:
+        for number, name in enumerate(annotations.classes):
+            columns[f"probability of {name}"] = pa.array(np.asarray(probabilities, dtype=np.float32)[:, number])
+    return pa.table(columns)
+
+
+def _name_codes(codes: np.ndarray, names: Sequence[str]) -> pa.Array:
+    numbers = pa.array(codes.astype(np.int32), mask=codes < 0)
+    return pa.DictionaryArray.from_arrays(numbers, pa.array(names, pa.string()))
+
+
+def _write(path: Path, table: pa.Table) -> Path:
+    if path.suffix.lower() not in SUFFIXES:
+        raise InputError(f"{path}: a label table is written as {' or '.join(SUFFIXES)}.")
+    with atomic(path) as temporary:
+        if path.suffix.lower() == ".csv":
+            pyarrow.csv.write_csv(table, temporary)
+        else:
+            pyarrow.parquet.write_table(table, temporary)
+    return path

@@ -1,25 +1,94 @@
-"""Results in the format, geometry and pixel values of the files they came from; annotations as a case folder."""
+"""Outputs: there whole or not at all, in the format, geometry and pixel values of the files they came from."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
 
 from annotruth.data.annotations import Annotations
 from annotruth.data.drawings import NEGATIVE_FOLDER
-from annotruth.errors import InputError
-from annotruth.io import files
-from annotruth.io.atomic import atomic, fresh_folder
-from annotruth.io.dataset import FILE_NAME
-from annotruth.io.formats import EXACT_SUFFIXES, suffix_of
-from annotruth.io.layout import IMAGES, RATERS, TRUTH
-from annotruth.io.pixels import pixel_values
+from annotruth.errors import AnnotruthError, InputError, shorten
+from annotruth.io.case_files import IMAGES, RATERS, TRUTH
+from annotruth.io.files import DATASET_FILE, format_of, pixel_values, suffix_of
+from annotruth.io.formats import EXACT_SUFFIXES
 from annotruth.validation import MISSING_PIXEL, mask_labels, one_of, same_grid
 
 IN_MEMORY_SUFFIX, BESIDE_JPEG_SUFFIX = ".npy", ".png"
+
+
+@contextmanager
+def atomic(path: str | Path) -> Iterator[Path]:
+    """Yield a temporary path beside ``path``; what is written there takes ``path``'s place when all went well.
+
+    The temporary name is hidden and keeps the suffix (``.nii.gz`` too), because writers choose the format by it.
+    If the body fails, ``path`` stays as it was and nothing is left behind. Missing folders are made.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with atomic(Path(folder) / "notes.txt") as temporary:
+    ...         _ = temporary.write_text("done")
+    ...     [file.name for file in Path(folder).iterdir()]
+    ['notes.txt']
+    """
+    path = Path(path)
+    suffix = "".join(path.suffixes[-2:]) if path.suffix.lower() == ".gz" else path.suffix
+    temporary = path.with_name(f".annotruth-{uuid.uuid4().hex}{suffix}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield temporary
+        os.replace(temporary, path)
+    except OSError as error:
+        raise AnnotruthError(f"{path}: could not be written: {error.strerror or error}.") from error
+    finally:
+        with suppress(OSError):  # gone already after a good end; after a bad one the first error is the one to show
+            temporary.unlink()
+
+
+def fresh_folder(path: str | Path, overwrite: bool = False) -> Path:
+    """Make an output folder, refusing one that already holds files unless ``overwrite``.
+
+    Overwriting replaces files of the same name; it deletes nothing. Hidden files (``.DS_Store``) do not count.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     fresh_folder(Path(folder) / "out").name
+    'out'
+    """
+    path = Path(path)
+    refuse_used_folder(path, overwrite)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: the folder cannot be made: {error.strerror or error}.") from error
+    return path
+
+
+def refuse_used_folder(path: Path, overwrite: bool = False) -> None:
+    """Refuse what :func:`fresh_folder` would, without making anything yet.
+
+    Examples
+    --------
+    >>> refuse_used_folder(Path("no such folder"))
+    """
+    if path.exists() and not path.is_dir():
+        raise InputError(f"{path} is a file, not a folder; choose another output folder.")
+    if path.is_dir() and not overwrite:
+        held = sorted(entry.name for entry in path.iterdir() if not entry.name.startswith("."))
+        if held:
+            raise InputError(
+                f"{path} already holds files ({shorten(held, 3)}); choose another folder or pass --overwrite."
+            )
 
 
 def write_mask(folder: str | Path, annotations: Annotations, index: int, labels: np.ndarray) -> Path:
@@ -48,7 +117,7 @@ def write_mask(folder: str | Path, annotations: Annotations, index: int, labels:
     path = Path(folder) / f"{file_name(item, 'item')}{_suffix(source)}"
     checked = mask_labels(np.asarray(labels), len(annotations.classes) or None, f"Item {item}")
     same_grid(checked.shape, annotations.shape(index), f"Item {item}", "the item")
-    return files.write_mask(path, pixel_values(checked, annotations.pixel_values, str(path)), source)
+    return write_mask_file(path, pixel_values(checked, annotations.pixel_values, str(path)), source)
 
 
 def write_probabilities(folder: str | Path, annotations: Annotations, index: int, probabilities: np.ndarray) -> Path:
@@ -74,7 +143,7 @@ def write_probabilities(folder: str | Path, annotations: Annotations, index: int
     path = Path(folder) / f"{file_name(item, 'item')}{'.tiff' if suffix.lower() == '.png' else suffix}"
     array = np.asarray(probabilities, dtype=np.float32)
     same_grid(array.shape[1:], annotations.shape(index), f"Item {item}", "the item")
-    return files.write_image(path, array, source)
+    return write_image_file(path, array, source)
 
 
 def write_case_folder(
@@ -113,17 +182,48 @@ def write_case_folder(
         if not annotations.has_images and len(raters) and not labelled.any():
             labelled[0] = True  # an item that only an empty mask tells of
         for rater, mask in zip(np.array(raters)[labelled], masks[labelled]):
-            files.write_mask(folder / RATERS / rater / name, mask, source)
+            write_mask_file(folder / RATERS / rater / name, mask, source)
         if annotations.has_negatives:
             for rater, mask in zip(raters, annotations.item_negatives(index)):
                 if (mask != MISSING_PIXEL).any():
-                    files.write_mask(folder / RATERS / f"{rater}{NEGATIVE_FOLDER}" / name, mask, source)
+                    write_mask_file(folder / RATERS / f"{rater}{NEGATIVE_FOLDER}" / name, mask, source)
         if annotations.has_images:
-            files.write_image(folder / IMAGES / name, annotations.item_image(index), source)
+            write_image_file(folder / IMAGES / name, annotations.item_image(index), source)
         if annotations.has_truth:
-            files.write_mask(folder / TRUTH / name, annotations.item_truth(index), source)
+            write_mask_file(folder / TRUTH / name, annotations.item_truth(index), source)
+    # Where nobody labelled anything, an empty mask tells that there are raters.
+    if cases and raters and not any((folder / RATERS).glob("*/*")):
+        name = f"{cases[0]}{suffix or _suffix(_source(annotations, 0))}"
+        empty = np.full(annotations.shape(0), MISSING_PIXEL, dtype=np.uint8)
+        write_mask_file(folder / RATERS / raters[0] / name, empty, _source(annotations, 0))
     _write_dataset(folder, annotations)
     return folder
+
+
+def write_mask_file(path: Path, pixels: np.ndarray, like: Path | None) -> Path:
+    """Write pixel values (*spatial) with the geometry of ``like``, if that is a file of the same format."""
+    with _writing(path), atomic(path) as temporary:
+        format_of(path).write_mask(temporary, pixels, _same_format(path, like))
+    return path
+
+
+def write_image_file(path: Path, image: np.ndarray, like: Path | None) -> Path:
+    """Write an image (channels, *spatial) with the geometry of ``like``, if that is a file of the same format."""
+    with _writing(path), atomic(path) as temporary:
+        format_of(path).write_image(temporary, image, _same_format(path, like))
+    return path
+
+
+def _same_format(path: Path, like: Path | None) -> Path | None:
+    return like if like is not None and format_of(like) is format_of(path) else None
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
 
 
 def file_name(name: str, what: str) -> str:
@@ -147,7 +247,7 @@ def _write_dataset(folder: Path, annotations: Annotations) -> None:
         content["raters"] = annotations.rater_info
     if annotations.groups is not None:
         content["groups"] = dict(zip(annotations.items, annotations.groups))
-    with atomic(folder / FILE_NAME) as temporary:
+    with atomic(folder / DATASET_FILE) as temporary:
         temporary.write_text(json.dumps(content, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
 
 

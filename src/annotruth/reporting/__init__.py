@@ -12,7 +12,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
-from annotruth.io.atomic import atomic
+from annotruth.io import atomic
 from annotruth.reporting import tiles, words
 from annotruth.reporting.content import in_short, nested_scores, rater_rows, settings, versions
 from annotruth.reporting.evidence import Model, check_classes, gather

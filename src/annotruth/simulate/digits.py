@@ -8,12 +8,12 @@ import numpy as np
 
 from annotruth.errors import InputError
 
-INK = 0
+INK_THRESHOLD = 0
 """A pixel whose grey value exceeds this is ink, i.e. true foreground, as on the masks of Zhang et al. 2020."""
 
 
 def noisy_digits(
-    n: int = 1000, *, seed: int = 0, noise: float = 0.25, ink: int = INK
+    n: int = 1000, *, seed: int = 0, noise: float = 0.25, ink: int = INK_THRESHOLD
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Give noisy pictures of digits, masks of their ink, and which digits they are.
 

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import ndimage
 
-from annotruth.data.confusion import confusion_counts, normalise_rows
 from annotruth.errors import InputError
-from annotruth.simulate.mask_raters import CUT_WIDTH, CUTS, WRONG_RADIUS
+from annotruth.simulate.mask_raters import CUT_WIDTH, N_CUTS, WRONG_RADIUS
 from annotruth.simulate.morphology import cut, grow, smooth_field
-from annotruth.simulate.simulation import Simulation
-from annotruth.validation import MISSING_PIXEL, mask_labels, unique_names
+from annotruth.simulate.simulation import Simulation, check_true_masks, simulation_of_masks
+from annotruth.validation import MISSING_PIXEL
 
-SCRIBBLE = 0.01
+SCRIBBLE_SHARE = 0.01
 """Share of a drawing's area that is left of it as a scribble."""
 
 
@@ -67,7 +66,7 @@ def simulate_drawings(
         raise InputError(f"The strength must be 0 or more, found {strength}.")
     if (positive is None and negative is None) or not names:
         raise InputError("Nothing is drawn: give positive or negative, and at least one rater.")
-    items, n_classes = _items(truth, n_classes)
+    items, n_classes = check_true_masks(truth, n_classes)
 
     def draw(item: np.ndarray, index: int, person: int) -> tuple[np.ndarray, np.ndarray]:
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(index, person)))
@@ -75,7 +74,7 @@ def simulate_drawings(
 
     drawn = [[draw(item, index, person) for person in range(len(names))] for index, item in enumerate(items)]
     masks, negatives = ([np.stack([both[side] for both in people]) for people in drawn] for side in (0, 1))
-    return _simulation(items, names, masks, negatives if negative is not None else None, n_classes)
+    return simulation_of_masks(items, names, masks, n_classes, negatives if negative is not None else None)
 
 
 def simulate_boxes(
@@ -100,16 +99,8 @@ def simulate_boxes(
            [0, 1, 1, 1, 0, 0],
            [0, 0, 0, 0, 0, 0]], dtype=uint8)
     """
-    items, n_classes = _items(truth, n_classes)
-    return _simulation(items, [rater], [_boxes(item, n_classes)[None] for item in items], None, n_classes)
-
-
-def _items(truth: np.ndarray | Sequence[np.ndarray], n_classes: int | None) -> tuple[list[np.ndarray], int]:
-    if len(truth) == 0:
-        raise InputError("There is no item: the truth is empty.")
-    items = [mask_labels(item, n_classes, f"Item {index}, truth") for index, item in enumerate(truth)]
-    highest = max(int(item[item != MISSING_PIXEL].max(initial=0)) for item in items)
-    return items, n_classes if n_classes is not None else max(2, 1 + highest)
+    items, n_classes = check_true_masks(truth, n_classes)
+    return simulation_of_masks(items, [rater], [_draw_boxes(item, n_classes)[None] for item in items], n_classes)
 
 
 def _draw(
@@ -126,22 +117,22 @@ def _draw(
             drawings, ratios, (truth == number, (truth != number) & (truth != MISSING_PIXEL))
         ):
             if ratio is not None and region.any():
-                careless = _careless(region, strength, rng) & (truth != MISSING_PIXEL)
-                drawing[_nearest(careless, ratio, rng)] = number
+                careless = _draw_carelessly(region, strength, rng) & (truth != MISSING_PIXEL)
+                drawing[_keep_nearest(careless, ratio, rng)] = number
     return drawings[0], drawings[1]
 
 
-def _careless(region: np.ndarray, strength: float, rng: np.random.Generator) -> np.ndarray:
+def _draw_carelessly(region: np.ndarray, strength: float, rng: np.random.Generator) -> np.ndarray:
     """A region as it is drawn: grown beyond its border, and with gaps across it."""
     if strength == 0:
         return region
     radius = WRONG_RADIUS * strength
     grown = grow(region, radius, smooth_field(region.shape, rng))
-    drawn = grown & ~cut(region, CUT_WIDTH * strength, radius + 1, rng, CUTS)
+    drawn = grown & ~cut(region, CUT_WIDTH * strength, radius + 1, rng, N_CUTS)
     return drawn if drawn.any() else grown
 
 
-def _nearest(drawn: np.ndarray, ratio: float, rng: np.random.Generator) -> np.ndarray:
+def _keep_nearest(drawn: np.ndarray, ratio: float, rng: np.random.Generator) -> np.ndarray:
     """The share of a drawing that lies nearest to a random point of it, one pixel at least."""
     pixels = np.argwhere(drawn)
     distance = ((pixels - pixels[rng.integers(len(pixels))]) ** 2).sum(axis=1)
@@ -151,7 +142,7 @@ def _nearest(drawn: np.ndarray, ratio: float, rng: np.random.Generator) -> np.nd
     return part
 
 
-def _boxes(truth: np.ndarray, n_classes: int) -> np.ndarray:
+def _draw_boxes(truth: np.ndarray, n_classes: int) -> np.ndarray:
     """Boxes (*spatial) around the objects of one item, the largest painted first."""
     mask = np.zeros(truth.shape, dtype=np.uint8)
     touching = np.ones([3] * truth.ndim)
@@ -164,22 +155,3 @@ def _boxes(truth: np.ndarray, n_classes: int) -> np.ndarray:
         mask[box] = number
     mask[truth == MISSING_PIXEL] = MISSING_PIXEL
     return mask
-
-
-def _simulation(
-    items: list[np.ndarray],
-    names: Sequence[str],
-    masks: list[np.ndarray],
-    negatives: list[np.ndarray] | None,
-    n_classes: int,
-) -> Simulation:
-    counts = np.stack([confusion_counts(item[None], m, n_classes, batch_axes=1) for item, m in zip(items, masks)])
-    one_size = len({item.shape for item in items}) == 1
-    return Simulation(
-        raters=unique_names(names, "rater"),
-        truth=np.stack(items) if one_size else items,
-        masks=np.stack(masks) if one_size else masks,
-        negatives=np.stack(negatives) if one_size and negatives is not None else negatives,
-        confusion=normalise_rows(counts.sum(axis=0)),
-        confusion_per_item=normalise_rows(counts),
-    )

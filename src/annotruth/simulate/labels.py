@@ -9,7 +9,7 @@ import numpy as np
 
 from annotruth.data.confusion import is_labelled
 from annotruth.errors import InputError
-from annotruth.simulate.simulation import Simulation, kept_labels
+from annotruth.simulate.simulation import Simulation, choose_raters
 from annotruth.validation import MISSING_LABEL, unique_names
 
 
@@ -51,13 +51,13 @@ def simulate_labels(
     truth = np.asarray(truth)
     if truth.ndim != 1 or len(truth) == 0:
         raise InputError(f"The truth must be one class number per item, found an array of shape {truth.shape}.")
-    given = is_labelled(truth, matrices.shape[-1], "Truth")
+    labelled = is_labelled(truth, matrices.shape[-1], "Truth")
     answers = np.full((len(truth), len(matrices)), MISSING_LABEL, dtype=np.int16)
     for position, matrix in enumerate(matrices):
         # A stream of random numbers per rater, one number per item in order, so that nothing depends on what follows.
         draw = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(position,))).random(len(truth))
-        answers[given, position] = _draw(matrix, truth[given], draw[given])
-    answers[~kept_labels(len(truth), len(matrices), keep, seed)] = MISSING_LABEL
+        answers[labelled, position] = _draw(matrix, truth[labelled], draw[labelled])
+    answers[~choose_raters(len(truth), len(matrices), keep, seed)] = MISSING_LABEL
     return Simulation(raters=unique_names(names, "rater"), truth=truth, answers=answers, confusion=matrices)
 
 

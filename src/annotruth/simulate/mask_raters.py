@@ -20,7 +20,7 @@ OVER_RADIUS = 2.07
 UNDER_RADIUS = 1.73
 WRONG_RADIUS = 0.45
 CUT_WIDTH = 3.0
-CUTS = 7
+N_CUTS = 7
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class MaskRater:
                 if rng.random() < self.strength:
                     mask = _swap_table(targets, n_classes)[mask]
             case "blank" if rng.random() < self.strength:
-                mask[_among(mask, targets)] = 0
+                mask[_is_among(mask, targets)] = 0
         mask[truth == MISSING_PIXEL] = MISSING_PIXEL
         return mask
 
@@ -119,7 +119,7 @@ def make_raters(
     return tuple(replace(rater, name=n, strength=rater.strength * s) for rater, n, s in zip(made, names, strengths))
 
 
-def _among(mask: np.ndarray, targets: list[int]) -> np.ndarray:
+def _is_among(mask: np.ndarray, targets: list[int]) -> np.ndarray:
     """Tell which pixels (*spatial) are of a target class, by a table: np.isin dawdles on small masks."""
     table = np.zeros(256, dtype=bool)
     table[targets] = True
@@ -128,7 +128,7 @@ def _among(mask: np.ndarray, targets: list[int]) -> np.ndarray:
 
 def _thicken(mask: np.ndarray, targets: list[int], radius: float, rng: np.random.Generator) -> None:
     """Let the targets grow over background and other classes; a new pixel takes the class of its nearest target."""
-    inside = _among(mask, targets)
+    inside = _is_among(mask, targets)
     new = grow(inside, radius, smooth_field(mask.shape, rng)) & ~inside
     if len(targets) == 1:
         mask[new] = targets[0]
@@ -151,8 +151,8 @@ def _break_up(
 ) -> None:
     """Cut the thickened targets into pieces, leaving background between them."""
     reach = WRONG_RADIUS * strength + 1
-    cuts = cut(_among(truth, targets), CUT_WIDTH * strength, reach, rng, CUTS)
-    mask[cuts & _among(mask, targets)] = 0
+    cuts = cut(_is_among(truth, targets), CUT_WIDTH * strength, reach, rng, N_CUTS)
+    mask[cuts & _is_among(mask, targets)] = 0
 
 
 def _swap_table(targets: list[int], n_classes: int) -> np.ndarray:

@@ -7,11 +7,9 @@ from typing import Literal
 
 import numpy as np
 
-from annotruth.data.confusion import confusion_counts, normalise_rows
 from annotruth.errors import InputError
 from annotruth.simulate.mask_raters import MASK_RATERS, MaskRater, make_raters
-from annotruth.simulate.simulation import Simulation, kept_labels
-from annotruth.validation import MISSING_PIXEL, mask_labels
+from annotruth.simulate.simulation import Simulation, check_true_masks, choose_raters, simulation_of_masks
 
 
 def simulate_masks(
@@ -53,28 +51,13 @@ def simulate_masks(
     array([[1., 0.],
            [1., 0.]])
     """
-    if len(truth) == 0:
-        raise InputError("There is no item: the truth is empty.")
+    items, n_classes = check_true_masks(truth, n_classes)
     people = make_raters(raters, strength)
-    items = [mask_labels(item, n_classes, f"Item {index}, truth") for index, item in enumerate(truth)]
-    if n_classes is None:
-        n_classes = max(2, 1 + max(int(item[item != MISSING_PIXEL].max(initial=0)) for item in items))
     if n_classes < 2:
         raise InputError("Masks need at least two classes, background and one more.")
     drawn = [_draw_item(item, people, n_classes, seed, index) for index, item in enumerate(items)]
-    counts = np.stack(
-        [confusion_counts(item[None], masks, n_classes, batch_axes=1) for item, masks in zip(items, drawn)]
-    )
-    for masks, kept in zip(drawn, kept_labels(len(items), len(people), keep, seed)):
-        masks[~kept] = MISSING_PIXEL
-    one_size = len({item.shape for item in items}) == 1
-    return Simulation(
-        raters=tuple(str(rater.name) for rater in people),
-        truth=np.stack(items) if one_size else items,
-        masks=np.stack(drawn) if one_size else drawn,
-        confusion=normalise_rows(counts.sum(axis=0)),
-        confusion_per_item=normalise_rows(counts),
-    )
+    kept = choose_raters(len(items), len(people), keep, seed)
+    return simulation_of_masks(items, [str(rater.name) for rater in people], drawn, n_classes, kept=kept)
 
 
 def _draw_item(truth: np.ndarray, raters: tuple[MaskRater, ...], n_classes: int, seed: int, index: int) -> np.ndarray:

@@ -6,13 +6,13 @@ import numpy as np
 from scipy import ndimage
 from scipy.special import ndtr
 
-WOBBLE = 2.0
+WOBBLE_PIXELS = 2.0
 """Pixels over which a hand-drawn line keeps to one side of the line that was meant."""
 
 
 def smooth_field(shape: tuple[int, ...], rng: np.random.Generator) -> np.ndarray:
     """Draw a smooth random field (*shape) whose values spread evenly over (0, 1)."""
-    field = ndimage.gaussian_filter(rng.standard_normal(shape, dtype=np.float32), WOBBLE)
+    field = ndimage.gaussian_filter(rng.standard_normal(shape, dtype=np.float32), WOBBLE_PIXELS)
     field -= field.mean()
     return np.clip(ndtr(field / (field.std() or 1.0)), 1e-6, 1.0)
 

@@ -9,7 +9,9 @@ from typing import Any, Literal
 import numpy as np
 
 from annotruth.data.annotations import Annotations
+from annotruth.data.confusion import confusion_counts, normalise_rows
 from annotruth.errors import InputError
+from annotruth.validation import MISSING_PIXEL, mask_labels, unique_names
 
 
 @dataclass(frozen=True)
@@ -72,12 +74,12 @@ class Simulation:
         return Annotations.from_answers(self.answers, classes=named, truth=np.asarray(self.truth), **common)
 
 
-def kept_labels(n_items: int, n_raters: int, keep: int | Literal["all"], seed: int) -> np.ndarray:
+def choose_raters(n_items: int, n_raters: int, keep: int | Literal["all"], seed: int) -> np.ndarray:
     """Choose who labels what: bool (items, raters), all or exactly ``keep`` random raters per item.
 
     Examples
     --------
-    >>> kept_labels(4, 3, keep=2, seed=0).sum(axis=1)
+    >>> choose_raters(4, 3, keep=2, seed=0).sum(axis=1)
     array([2, 2, 2, 2])
     """
     if keep == "all":
@@ -87,3 +89,51 @@ def kept_labels(n_items: int, n_raters: int, keep: int | Literal["all"], seed: i
     # One row of numbers per item, drawn in order: an item's draw does not change when items are added behind it.
     rank = np.random.default_rng(seed).random((n_items, n_raters)).argsort(axis=1).argsort(axis=1)
     return rank < keep
+
+
+def check_true_masks(truth: np.ndarray | Sequence[np.ndarray], n_classes: int | None) -> tuple[list[np.ndarray], int]:
+    """Check true masks (items, *spatial); give them item by item as uint8, and how many classes there are.
+
+    Examples
+    --------
+    >>> items, n_classes = check_true_masks(np.array([[0, 2], [255, 1]]), n_classes=None)
+    >>> items[1], n_classes
+    (array([255,   1], dtype=uint8), 3)
+    """
+    if len(truth) == 0:
+        raise InputError("There is no item: the truth is empty.")
+    items = [mask_labels(item, n_classes, f"Item {index}, truth") for index, item in enumerate(truth)]
+    highest = max(int(item[item != MISSING_PIXEL].max(initial=0)) for item in items)
+    return items, n_classes if n_classes is not None else max(2, 1 + highest)
+
+
+def simulation_of_masks(
+    items: list[np.ndarray],
+    raters: Sequence[str],
+    masks: list[np.ndarray],
+    n_classes: int,
+    negatives: list[np.ndarray] | None = None,
+    kept: np.ndarray | None = None,
+) -> Simulation:
+    """Count the raters' errors, and put a simulation together.
+
+    Parameters
+    ----------
+    items : true masks (*spatial)
+    masks, negatives : what was drawn of each item, (raters, *spatial)
+    kept : (items, raters) whose masks stay; errors are counted over all
+    """
+    counts = np.stack(
+        [confusion_counts(item[None], drawn, n_classes, batch_axes=1) for item, drawn in zip(items, masks)]
+    )
+    for drawn, stay in zip(masks, kept if kept is not None else ()):
+        drawn[~stay] = MISSING_PIXEL
+    one_size = len({item.shape for item in items}) == 1
+    return Simulation(
+        raters=unique_names(raters, "rater"),
+        truth=np.stack(items) if one_size else items,
+        masks=np.stack(masks) if one_size else masks,
+        negatives=np.stack(negatives) if one_size and negatives is not None else negatives,
+        confusion=normalise_rows(counts.sum(axis=0)),
+        confusion_per_item=normalise_rows(counts),
+    )

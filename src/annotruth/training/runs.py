@@ -19,9 +19,7 @@ from typing import Any
 import annotruth
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
-from annotruth.io import Problem, atomic, fresh_folder, load
-from annotruth.io.atomic import refuse_used_folder
-from annotruth.io.features import column_names
+from annotruth.io import Problem, atomic, column_names, fresh_folder, load, refuse_used_folder
 from annotruth.training.classifier import Classifier
 from annotruth.training.datasets import Progress
 from annotruth.training.estimator import Data

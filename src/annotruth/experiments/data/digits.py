@@ -11,7 +11,7 @@ import numpy as np
 from annotruth.experiments.core.experiment import Scale, Task
 from annotruth.experiments.data.folders import read_arrays
 from annotruth.simulate import MASK_RATERS, MaskRater, noisy_digits, simulate_masks
-from annotruth.simulate.digits import INK
+from annotruth.simulate.digits import INK_THRESHOLD
 
 SETTINGS: Mapping[str, Mapping[str, Any]] = {"dense": {"keep": "all"}, "one-label": {"keep": 1}}
 """Every rater labels every digit, or one rater, drawn at random, labels each."""
@@ -76,7 +76,7 @@ def digit_classes_task(
 
 
 def noisy_digit_pool(
-    train: int, test: int, seed: int, folder: Path | None, ink: int = INK
+    train: int, test: int, seed: int, folder: Path | None, ink: int = INK_THRESHOLD
 ) -> tuple[np.ndarray, np.ndarray]:
     """Noisy images (items, 1, 28, 28) and masks of the ink (items, 28, 28), those to learn from first."""
     if folder is None:

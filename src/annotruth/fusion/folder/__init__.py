@@ -36,13 +36,18 @@ from annotruth.fusion.maximise import Estimate
 from annotruth.fusion.patterns import Patterns
 from annotruth.fusion.registry import check_settings, make_estimator
 from annotruth.fusion.spatial import SpatialSTAPLE
-from annotruth.io import fresh_folder, load, write_truth_table
-from annotruth.io.atomic import refuse_used_folder
-from annotruth.io.cases import load_sound_cases, nothing_sound
-from annotruth.io.check import nothing_to_load
-from annotruth.io.layout import TRUTH
+from annotruth.io import (
+    SOURCES,
+    fresh_folder,
+    load,
+    nothing_sound,
+    nothing_to_load,
+    read_truth,
+    refuse_used_folder,
+    write_truth_table,
+)
+from annotruth.io.case_files import TRUTH
 from annotruth.io.tables import SUFFIXES as TABLES
-from annotruth.io.tables import read_truth
 from annotruth.parallel import MapFunction
 from annotruth.parallel.workers import open_workers
 from annotruth.validation import MISSING_PIXEL
@@ -161,7 +166,7 @@ class _FolderRun:
     def __call__(self, overwrite: bool) -> tuple[Fusion, dict[str, Any]]:
         """Fuse; give the fusion, and what else is to be noted."""
         tell = partial(self._progress, "Reading")
-        annotations, problems = load_sound_cases(self._source, self._truth, tell, self._across)
+        annotations, problems = SOURCES["case folder"].load_sound(self._source, self._truth, tell, self._across)
         self._set_aside += [SetAside(problem.case, str(problem)) for problem in problems]
         if self._truth is not None and not annotations.has_truth:
             reason = problems[0] if problems else "The files are named after the cases, <case>.<ext>."

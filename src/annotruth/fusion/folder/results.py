@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from annotruth.fusion.base import FusionEstimator
-from annotruth.io import atomic
-from annotruth.io.formats import case_of
+from annotruth.io import atomic, case_of
 
 JSON, LABELS, PROBABILITIES = "fusion.json", "labels", "probabilities"
 

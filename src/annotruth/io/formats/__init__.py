@@ -1,16 +1,18 @@
 """The file formats, one module each, found by suffix.
 
-A format is a module with the names of :class:`Format`. To add one: write such a module and list it in ``FORMATS``.
+A format is a module with the names of :class:`Format`. To add one, put such a module into this folder: every module
+here that names its ``SUFFIXES`` is a format.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
-from typing import Protocol
+from pkgutil import iter_modules
+from typing import Any, Protocol
 
 import numpy as np
 
-from annotruth.io.formats import jpeg, nifti, npy, png, tiff
 from annotruth.io.formats.header import Header
 
 
@@ -19,10 +21,12 @@ class Format(Protocol):
 
     The masks decide how many spatial axes there are; ``rank`` tells an image's reader, so that it can tell a third
     spatial axis from channels. Wrong content raises InputError without naming the file; damaged files may raise
-    anything. ``like`` is a file of the same format whose geometry the new file takes over.
+    anything. ``like`` is a file of the same format whose geometry the new file takes over. A format that is ``LOSSY``
+    does not keep every value, and so takes neither masks nor results.
     """
 
     SUFFIXES: tuple[str, ...]
+    LOSSY: bool
 
     def mask_header(self, path: Path) -> Header: ...
     def image_header(self, path: Path, rank: int) -> Header: ...
@@ -32,32 +36,8 @@ class Format(Protocol):
     def write_image(self, path: Path, image: np.ndarray, like: Path | None) -> None: ...
 
 
-FORMATS: tuple[Format, ...] = (nifti, png, tiff, npy, jpeg)
+_MODULES: list[Any] = [import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__)]
+FORMATS: tuple[Format, ...] = tuple(module for module in _MODULES if hasattr(module, "SUFFIXES"))
 SUFFIXES = tuple(suffix for format in FORMATS for suffix in format.SUFFIXES)
-EXACT_SUFFIXES = tuple(suffix for suffix in SUFFIXES if suffix not in jpeg.SUFFIXES)
+EXACT_SUFFIXES = tuple(suffix for format in FORMATS if not format.LOSSY for suffix in format.SUFFIXES)
 """Of formats that keep every value, as masks and results must."""
-
-
-def suffix_of(path: str | Path) -> str | None:
-    """Give the known suffix a file name ends with, in the file's own spelling, or None.
-
-    Examples
-    --------
-    >>> suffix_of("cases/images/case.1.NII.gz")
-    '.NII.gz'
-    """
-    name = Path(path).name
-    matching = [suffix for suffix in SUFFIXES if name.lower().endswith(suffix) and len(name) > len(suffix)]
-    return name[-len(max(matching, key=len)) :] if matching else None
-
-
-def format_of(path: str | Path) -> Format:
-    """Give the format of a file whose suffix is known."""
-    suffix = (suffix_of(path) or "").lower()
-    return next(format for format in FORMATS if suffix in format.SUFFIXES)
-
-
-def case_of(path: str | Path) -> str:
-    """Give the name of the case a file belongs to: its name without the suffix."""
-    path = Path(path)
-    return path.name.removesuffix(suffix_of(path) or "")

@@ -17,10 +17,12 @@ class Header:
     ----------
     shape : (*spatial) of a mask, (channels, *spatial) of an image
     affine : (4, 4), from voxel numbers to millimetres, or None where the format has none
+    spacing : millimetres from pixel to pixel along each spatial axis, or None where the file does not tell
     """
 
     shape: tuple[int, ...]
     affine: np.ndarray | None = None
+    spacing: tuple[float, ...] | None = None
 
 
 def no_such_image(shape: tuple[int, ...], rank: int) -> InputError:

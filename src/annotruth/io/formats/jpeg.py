@@ -15,13 +15,14 @@ from annotruth.errors import InputError
 from annotruth.io.formats.header import Header, no_such_image
 
 SUFFIXES: tuple[str, ...] = (".jpg", ".jpeg")
-_ON_ITS_SIDE = (5, 6, 7, 8)
+LOSSY = True
+_SIDEWAYS_ORIENTATIONS = (5, 6, 7, 8)
 
 
 def image_header(path: Path, rank: int) -> Header:
-    with _opened(path) as picture:
+    with _open(path) as picture:
         height, width = picture.height, picture.width
-        if picture.getexif().get(ExifTags.Base.Orientation) in _ON_ITS_SIDE:
+        if picture.getexif().get(ExifTags.Base.Orientation) in _SIDEWAYS_ORIENTATIONS:
             height, width = width, height
         channels = 1 if picture.mode == "L" else 3
     if rank != 2:
@@ -31,7 +32,7 @@ def image_header(path: Path, rank: int) -> Header:
 
 def read_image(path: Path, rank: int) -> np.ndarray:
     image_header(path, rank)  # refuses all but planes
-    with _opened(path) as picture:
+    with _open(path) as picture:
         upright = ImageOps.exif_transpose(picture)
         if upright.mode == "L":
             return np.array(upright)[None]
@@ -54,7 +55,7 @@ def write_image(path: Path, image: np.ndarray, like: Path | None) -> None:
     raise InputError("Images are not written as JPEG, which would change their values. Choose .png, .tiff or .npy.")
 
 
-def _opened(path: Path) -> Image.Image:
+def _open(path: Path) -> Image.Image:
     return Image.open(path, formats=("JPEG",))
 
 

@@ -11,17 +11,19 @@ from annotruth.errors import InputError
 from annotruth.io.formats.header import Header, no_such_image
 
 SUFFIXES: tuple[str, ...] = (".nii", ".nii.gz")
+LOSSY = False
 
 
 def mask_header(path: Path) -> Header:
     file = _open(path)
-    return Header(_mask_shape(file.shape), file.affine)
+    shape = _mask_shape(file.shape)
+    return Header(shape, file.affine, _spacing(file.affine, len(shape)))
 
 
 def image_header(path: Path, rank: int) -> Header:
     file = _open(path)
     *spatial, channels = _image_shape(file.shape, rank)
-    return Header((channels, *spatial), file.affine)
+    return Header((channels, *spatial), file.affine, _spacing(file.affine, rank))
 
 
 def read_mask(path: Path) -> np.ndarray:
@@ -72,6 +74,12 @@ def _image_shape(shape: tuple[int, ...], rank: int) -> tuple[int, ...]:
     if len(shape) < rank or len(beyond) > 1:
         raise no_such_image(shape, rank)
     return (*shape[:rank], *(beyond or [1]))
+
+
+def _spacing(affine: np.ndarray, rank: int) -> tuple[float, ...] | None:
+    """Millimetres along the first axes; None where the affine is no map of space."""
+    steps = np.linalg.norm(affine[:3, :rank], axis=0)
+    return tuple(steps.tolist()) if np.isfinite(steps).all() and (steps > 0).all() else None
 
 
 def _save(path: Path, voxels: np.ndarray, like: Path | None) -> None:

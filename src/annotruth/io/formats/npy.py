@@ -13,7 +13,8 @@ import numpy as np
 from annotruth.io.formats.header import Header, no_such_image
 
 SUFFIXES: tuple[str, ...] = (".npy",)
-LARGE = 2**26
+LOSSY = False
+MEMORY_MAP_BYTES = 2**26
 """Bytes from which an array stays on disk."""
 
 
@@ -52,4 +53,4 @@ def _with_channels(pixels: np.ndarray, rank: int) -> np.ndarray:
 
 
 def _in_memory_if_small(pixels: np.ndarray) -> np.ndarray:
-    return pixels if pixels.nbytes >= LARGE else np.array(pixels)
+    return pixels if pixels.nbytes >= MEMORY_MAP_BYTES else np.array(pixels)

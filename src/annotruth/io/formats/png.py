@@ -15,7 +15,8 @@ from annotruth.errors import InputError
 from annotruth.io.formats.header import Header, coloured_mask, no_such_image
 
 SUFFIXES: tuple[str, ...] = (".png",)
-_GREY = ("1", "L", "LA", "I", "I;16", "I;16B")
+LOSSY = False
+_GREY_MODES = ("1", "L", "LA", "I", "I;16", "I;16B")
 
 
 def mask_header(path: Path) -> Header:
@@ -26,22 +27,22 @@ def mask_header(path: Path) -> Header:
 
 def image_header(path: Path, rank: int) -> Header:
     with Image.open(path) as picture:
-        shape = (1 if picture.mode in _GREY else 3, picture.height, picture.width)
+        shape = (1 if picture.mode in _GREY_MODES else 3, picture.height, picture.width)
     if rank != 2:
         raise no_such_image(shape[1:], rank)
     return Header(shape)
 
 
 def read_mask(path: Path) -> np.ndarray:
-    with _verified(path) as picture:
+    with _open_verified(path) as picture:
         _refuse_colours(picture)
         return np.array(picture.getchannel(0) if picture.mode == "LA" else picture)
 
 
 def read_image(path: Path, rank: int) -> np.ndarray:
     image_header(path, rank)  # refuses all but planes
-    with _verified(path) as picture:
-        if picture.mode not in _GREY:
+    with _open_verified(path) as picture:
+        if picture.mode not in _GREY_MODES:
             return np.ascontiguousarray(np.moveaxis(np.asarray(picture.convert("RGB")), -1, 0))
         return np.array(picture.getchannel(0) if picture.mode == "LA" else picture)[None]
 
@@ -49,7 +50,7 @@ def read_image(path: Path, rank: int) -> np.ndarray:
 def write_mask(path: Path, labels: np.ndarray, like: Path | None) -> None:
     if labels.ndim != 2:
         raise InputError(f"PNG holds planes, not masks of {labels.ndim} axes. Choose .nii.gz, .tiff or .npy.")
-    _save(path, _whole(labels), like)
+    _save(path, _whole_numbers(labels), like)
 
 
 def write_image(path: Path, image: np.ndarray, like: Path | None) -> None:
@@ -57,13 +58,13 @@ def write_image(path: Path, image: np.ndarray, like: Path | None) -> None:
     if image.ndim != 3 or len(image) not in (1, 3):
         size = "×".join(map(str, image.shape))
         raise InputError(f"PNG holds planes of 1 or 3 channels, not {size}. Choose .tiff or .npy.")
-    pixels = _whole(image)
+    pixels = _whole_numbers(image)
     if len(image) == 3 and pixels.dtype != np.uint8:
         raise InputError("PNG in colour holds numbers up to 255 here. Choose .tiff or .npy.")
     _save(path, pixels[0] if len(image) == 1 else np.moveaxis(pixels, 0, -1), like)
 
 
-def _verified(path: Path) -> Image.Image:
+def _open_verified(path: Path) -> Image.Image:
     """Open a picture whose checksums are right; decoding alone would let flipped bits pass as pixels."""
     with Image.open(path) as picture:
         picture.verify()
@@ -71,11 +72,11 @@ def _verified(path: Path) -> Image.Image:
 
 
 def _refuse_colours(picture: Image.Image) -> None:
-    if picture.mode not in (*_GREY, "P"):
+    if picture.mode not in (*_GREY_MODES, "P"):
         raise coloured_mask(len(picture.getbands()))
 
 
-def _whole(array: np.ndarray) -> np.ndarray:
+def _whole_numbers(array: np.ndarray) -> np.ndarray:
     lowest, highest = array.min(), array.max()
     if lowest < 0 or highest > 65535 or not np.array_equal(array, np.rint(array)):
         raise InputError(

@@ -17,19 +17,25 @@ from annotruth.errors import InputError
 from annotruth.io.formats.header import Header, coloured_mask, no_such_image
 
 SUFFIXES: tuple[str, ...] = (".tif", ".tiff")
+LOSSY = False
 _MAP_GEOMETRY = (33550, 33922, 34264, 34735, 34736, 34737)  # where GeoTIFF keeps scale, tie points and projection
+
+_MILLIMETRES = {"mm": 1.0, "cm": 10.0, "um": 1e-3, "µm": 1e-3, "μm": 1e-3, "micron": 1e-3, "microns": 1e-3, "nm": 1e-6}
 
 
 def mask_header(path: Path) -> Header:
     with tifffile.TiffFile(path) as file:
-        return Header(_mask_shape(_series(file)))
+        series = _series(file)
+        return Header(_mask_shape(series), spacing=_spacing(file, series, _channel_axis(series)))
 
 
 def image_header(path: Path, rank: int) -> Header:
     with tifffile.TiffFile(path) as file:
-        shape, axis = _image_layout(_series(file), rank)
+        series = _series(file)
+        shape, axis = _image_layout(series, rank)
         channels = 1 if axis is None else shape[axis] - _transparent(file, shape[axis])
-    return Header((channels, *(size for position, size in enumerate(shape) if position != axis)))
+        spacing = _spacing(file, series, axis)
+    return Header((channels, *(size for position, size in enumerate(shape) if position != axis)), spacing=spacing)
 
 
 def read_mask(path: Path) -> np.ndarray:
@@ -94,6 +100,24 @@ def _transparent(file: tifffile.TiffFile, samples: int) -> int:
     """How many of the samples of a pixel are transparency."""
     extra = file.pages.first.extrasamples
     return len(extra) if samples > len(extra) and all(kind in (1, 2) for kind in extra) else 0
+
+
+def _spacing(file: tifffile.TiffFile, series: Any, channel_axis: int | None) -> tuple[float, ...] | None:
+    """Millimetres along the spatial axes, where ImageJ wrote them with a unit of length.
+
+    Dots per inch, or per centimetre, mostly say how to print a picture, not how large a pixel is.
+    """
+    told = file.imagej_metadata or {}
+    unit = _MILLIMETRES.get(str(told.get("unit", "")).replace("\\u00B5", "µ").lower())
+    if unit is None or any(told.get(other, told["unit"]) != told["unit"] for other in ("yunit", "zunit")):
+        return None
+    along = {"Z": float(told.get("spacing", 0))}
+    for letter, name in (("X", "XResolution"), ("Y", "YResolution")):
+        pixels, length = file.pages.first.tags[name].value if name in file.pages.first.tags else (0, 1)
+        along[letter] = length / pixels if pixels else 0.0
+    axes = [letter for axis, letter in enumerate(series.axes) if axis != channel_axis]
+    steps = tuple(unit * along.get(letter, 0.0) for letter in axes)
+    return steps if all(np.isfinite(step) and step > 0 for step in steps) else None
 
 
 def _pixels(path: Path, series: Any) -> np.ndarray:

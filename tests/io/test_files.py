@@ -7,8 +7,8 @@ import pytest
 
 from annotruth.errors import InputError
 from annotruth.io import load
+from annotruth.io.files import same_place
 from annotruth.io.formats.header import Header
-from annotruth.io.grid import same_place
 
 SPACING = np.diag([1.0, 1.0, 2.5, 1.0])
 

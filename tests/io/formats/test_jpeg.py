@@ -11,7 +11,7 @@ from PIL import ExifTags, Image, ImageOps
 
 from annotruth import load
 from annotruth.errors import InputError
-from annotruth.io import check, files, load_images, write_case_folder, write_mask, write_probabilities
+from annotruth.io import check, files, load_images, write_case_folder, write_mask, write_probabilities, writing
 
 RNG = np.random.default_rng(0)
 SMOOTH = np.linspace(0, 255, 12 * 20).reshape(12, 20).astype(np.uint8)
@@ -111,6 +111,6 @@ def test_results_beside_jpeg_images_are_exact(cases: Path, mask: np.ndarray, tmp
     np.testing.assert_array_equal(again.masks, found.masks)
     with pytest.raises(InputError, match=r"\.jpg"):
         write_case_folder(tmp_path / "other", found, suffix=".jpg")
-    for write, array in ((files.write_mask, mask), (files.write_image, mask[None])):
+    for write, array in ((writing.write_mask_file, mask), (writing.write_image_file, mask[None])):
         with pytest.raises(InputError, match=r"x\.jpg: .*JPEG"):
             write(tmp_path / "x.jpg", array, None)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pickle
 
+import nibabel
 import numpy as np
 import pytest
+import tifffile
 
 import annotruth
 from annotruth.errors import InputError
-from annotruth.io import case_masks as drawn_module
+from annotruth.io import files as files_module
 from annotruth.io import load, load_images
 
 
@@ -69,8 +71,8 @@ def test_truth_where_it_is_known(cases, put, mask):
 def test_pixels_are_read_late_and_in_other_processes(cases, describe, monkeypatch):
     describe(cases, classes=["background", "lesion"], missing=255)
     reads = []
-    original = drawn_module.read_mask
-    monkeypatch.setattr(drawn_module, "read_mask", lambda *given: reads.append(given) or original(*given))
+    original = files_module.read_mask
+    monkeypatch.setattr(files_module, "read_mask", lambda *given: reads.append(given) or original(*given))
     found = load(cases)
     found.shape(1), found.same_shape, found.take([0])
     assert not reads
@@ -295,3 +297,72 @@ def test_images_alone(cases, tmp_path, put, mask, describe):
 def test_images_that_cannot_be_taken(cases, path, message):
     with pytest.raises(InputError, match=message):
         load_images(cases / path)
+
+
+# -- spacing: where files have it ---------------------------------------------------------------------------------
+
+
+def test_spacing_of_nifti_follows_the_affine(tmp_path, put):
+    volume = np.zeros((4, 5, 6), dtype=np.uint8)
+    volume[1] = 1
+    turned = np.array([[0, 0, 2.5, 1], [0.5, 0, 0, 2], [0, -1.5, 0, 3], [0, 0, 0, 1]])
+    for case, affine in (("a", np.diag([0.7, 0.8, 3, 1])), ("b", turned)):
+        put(tmp_path / f"images/{case}.nii.gz", volume.astype(np.int16), affine)
+        put(tmp_path / f"raters/ann/{case}.nii.gz", volume, affine)
+        put(tmp_path / f"raters/bob/{case}.nii.gz", volume, affine)
+    found = load(tmp_path)
+    np.testing.assert_allclose(found.spacing(0), (0.7, 0.8, 3), rtol=1e-6)
+    np.testing.assert_allclose(found.spacing(1), (0.5, 1.5, 2.5), rtol=1e-6)
+    assert found.take([1]).spacing(0) == found.spacing(1)
+    assert load_images(tmp_path / "images", rank=3).spacing(1) == found.spacing(1)
+
+
+def test_spacing_of_the_masks_where_images_have_none(tmp_path, put, mask):
+    put(tmp_path / "images/a.png", mask)
+    put(tmp_path / "raters/ann/a.nii.gz", mask, np.diag([0.5, 2, 1, 1]))
+    put(tmp_path / "raters/bob/a.npy", mask)
+    put(tmp_path / "images/b.png", mask)
+    put(tmp_path / "raters/bob/b.npy", mask)
+    found = load(tmp_path)
+    assert [found.spacing(index) for index in (0, 1)] == [(0.5, 2.0), None]
+
+
+def test_png_and_npy_have_no_spacing(cases):
+    assert [load(cases).spacing(index) for index in range(3)] == [None] * 3
+
+
+@pytest.mark.parametrize(("step", "expected"), [(2, (1, 1, 2)), (0, None), (np.nan, None), (np.inf, None)])
+def test_an_affine_that_is_no_map_of_space_gives_no_spacing(tmp_path, step, expected):
+    (tmp_path / "raters/ann").mkdir(parents=True)
+    file = nibabel.Nifti1Image(np.zeros((4, 5, 6), dtype=np.uint8), np.eye(4))
+    file.header["qform_code"], file.header["sform_code"] = 0, 2
+    file.header["srow_z"] = [0, 0, step, 0]
+    with (tmp_path / "raters/ann/a.nii").open("wb") as stream:
+        file.header.write_to(stream)
+        stream.write(bytes(4) + bytes(4 * 5 * 6))
+    assert load(tmp_path).spacing(0) == expected
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ({"imagej": True, "resolution": (20, 10), "metadata": {"axes": "ZYX", "unit": "mm", "spacing": 3.0}},
+         (3, 0.1, 0.05)),
+        ({"imagej": True, "resolution": (2, 2), "metadata": {"axes": "ZYX", "unit": "um", "spacing": 1.5}},
+         (0.0015, 0.0005, 0.0005)),
+        ({"imagej": True, "resolution": (20, 10), "metadata": {"axes": "ZYX", "unit": "mm"}}, None),
+        ({"imagej": True, "resolution": (20, 10), "metadata": {"axes": "ZYX", "unit": "pixel", "spacing": 3.0}}, None),
+        ({"imagej": True, "metadata": {"axes": "ZYX"}}, None),
+        ({"resolution": (300, 300), "resolutionunit": "INCH", "metadata": {"axes": "ZYX"}}, None),
+        ({}, None),
+    ],
+)  # fmt: skip
+def test_spacing_of_tiff_only_where_a_unit_of_length_is_told(tmp_path, written, expected):
+    (tmp_path / "raters/ann").mkdir(parents=True)
+    tifffile.imwrite(
+        tmp_path / "raters/ann/a.tif", np.eye(5, dtype=np.uint8)[None].repeat(4, 0), photometric="minisblack", **written
+    )
+    found = load(tmp_path).spacing(0)
+    assert (found is None) == (expected is None)
+    if expected is not None:
+        np.testing.assert_allclose(found, expected)

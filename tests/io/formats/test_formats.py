@@ -15,8 +15,9 @@ from hypothesis.extra import numpy as hnp
 from PIL import Image
 
 from annotruth.errors import InputError
-from annotruth.io import files
-from annotruth.io.formats import EXACT_SUFFIXES, case_of, npy, suffix_of
+from annotruth.io import files, writing
+from annotruth.io.files import case_of, suffix_of
+from annotruth.io.formats import EXACT_SUFFIXES, npy
 
 RNG = np.random.default_rng(0)
 AFFINE = np.array([[0.0, -2.0, 0.0, 10.0], [1.5, 0.0, 0.0, -20.0], [0.0, 0.0, 3.0, 5.0], [0.0, 0.0, 0.0, 1.0]])
@@ -147,7 +148,7 @@ def test_tiff_pages_of_different_sizes_are_refused(tmp_path):
 def test_large_npy_is_memory_mapped_and_none_is_unpickled(tmp_path, monkeypatch):
     np.save(tmp_path / "a.npy", np.zeros((5, 7), dtype=np.float32))
     assert files.read_image(tmp_path / "a.npy", 2, "").flags.writeable
-    monkeypatch.setattr(npy, "LARGE", 100)
+    monkeypatch.setattr(npy, "MEMORY_MAP_BYTES", 100)
     assert isinstance(files.read_image(tmp_path / "a.npy", 2, "").base, np.memmap)
     np.save(tmp_path / "b.npy", np.array([{"code": "evil"}], dtype=object), allow_pickle=True)
     with pytest.raises(InputError, match="here: cannot be read"):
@@ -184,7 +185,7 @@ def test_nifti_keeps_affine_codes_and_units_of_its_source(tmp_path):
     source.header["cal_max"] = 900
     nibabel.save(source, tmp_path / "image.nii.gz")
     labels = RNG.integers(0, 2, (5, 7, 6)).astype(np.uint8)
-    files.write_mask(tmp_path / "out" / "m.nii.gz", labels, tmp_path / "image.nii.gz")
+    writing.write_mask_file(tmp_path / "out" / "m.nii.gz", labels, tmp_path / "image.nii.gz")
     written = nibabel.load(tmp_path / "out" / "m.nii.gz")
     np.testing.assert_allclose(written.affine, AFFINE)
     assert (int(written.header["sform_code"]), int(written.header["qform_code"])) == (4, 1)
@@ -199,7 +200,7 @@ def test_tiff_keeps_resolution_and_map_geometry_of_its_source(tmp_path):
     place = (33922, "d", 6, (0.0, 0.0, 0.0, 4.5e5, 5.2e6, 0.0), True)
     tifffile.imwrite(tmp_path / "i.tif", np.zeros((5, 7, 3), np.uint8), resolution=(300, 200), resolutionunit=3,
                      extratags=[(33550, "d", 3, (0.5, 0.5, 0.0), True), place])  # fmt: skip
-    files.write_mask(tmp_path / "m.tif", np.ones((5, 7), np.uint8), tmp_path / "i.tif")
+    writing.write_mask_file(tmp_path / "m.tif", np.ones((5, 7), np.uint8), tmp_path / "i.tif")
     with tifffile.TiffFile(tmp_path / "m.tif") as file:
         tags = {tag.name: tag.value for tag in file.pages.first.tags}
     assert tags["XResolution"] == (300, 1)
@@ -211,13 +212,13 @@ def test_tiff_keeps_resolution_and_map_geometry_of_its_source(tmp_path):
 
 def test_png_keeps_resolution_and_refuses_what_it_cannot_hold(tmp_path):
     Image.fromarray(np.zeros((5, 7), np.uint8)).save(tmp_path / "i.png", dpi=(300, 300))
-    files.write_mask(tmp_path / "m.png", np.ones((5, 7), np.uint8), tmp_path / "i.png")
+    writing.write_mask_file(tmp_path / "m.png", np.ones((5, 7), np.uint8), tmp_path / "i.png")
     assert Image.open(tmp_path / "m.png").info["dpi"] == pytest.approx((300, 300), abs=0.1)
     for image in (np.full((1, 5, 7), 0.5), np.zeros((2, 5, 7)), np.full((1, 5, 7), -1.0), np.full((3, 5, 7), 999.0)):
         with pytest.raises(InputError, match=r"x\.png: PNG .* Choose \.tiff or \.npy"):
-            files.write_image(tmp_path / "x.png", image, None)
+            writing.write_image_file(tmp_path / "x.png", image, None)
     with pytest.raises(InputError, match=r"x\.png: PNG holds planes"):
-        files.write_mask(tmp_path / "x.png", np.zeros((2, 5, 7), np.uint8), None)
+        writing.write_mask_file(tmp_path / "x.png", np.zeros((2, 5, 7), np.uint8), None)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["i.png", "m.png"]
 
 
@@ -231,7 +232,7 @@ masks = hnp.arrays(
 def test_masks_come_back_as_they_were_written(tmp_path_factory, labels, suffix):
     if suffix == ".png":
         labels = labels.reshape(len(labels), -1)
-    path = files.write_mask(tmp_path_factory.mktemp("masks") / f"a{suffix}", labels, None)
+    path = writing.write_mask_file(tmp_path_factory.mktemp("masks") / f"a{suffix}", labels, None)
     assert files.mask_header(path, "").shape == labels.shape
     np.testing.assert_array_equal(files.read_mask(path, ""), labels)
 
@@ -242,7 +243,7 @@ def test_masks_come_back_as_they_were_written(tmp_path_factory, labels, suffix):
     suffix=st.sampled_from([suffix for suffix in EXACT_SUFFIXES if suffix != ".png"]),
 )
 def test_images_come_back_as_they_were_written(tmp_path_factory, image, suffix):
-    path = files.write_image(tmp_path_factory.mktemp("images") / f"a{suffix}", image, None)
+    path = writing.write_image_file(tmp_path_factory.mktemp("images") / f"a{suffix}", image, None)
     assert files.image_header(path, image.ndim - 1, "").shape == image.shape
     np.testing.assert_array_equal(files.read_image(path, image.ndim - 1, ""), image)
 

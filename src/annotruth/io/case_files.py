@@ -1,0 +1,413 @@
+"""What a case folder holds and means: its files, ``dataset.json``, and whether all that fits together.
+
+Only the heads of files are read here. The file is long because this is one subject: files count by where they lie, and
+what they must look like is said by ``dataset.json`` and by the files beside them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from annotruth.data.annotations import Spacing
+from annotruth.data.drawings import NEGATIVE_FOLDER
+from annotruth.errors import InputError, shorten
+from annotruth.io.files import (
+    DATASET_FILE,
+    case_of,
+    image_header,
+    mask_header,
+    same_place,
+    suffix_of,
+)
+from annotruth.io.formats import EXACT_SUFFIXES
+from annotruth.io.formats.header import Header
+from annotruth.io.problems import Problem, Report, place, reporting
+from annotruth.validation import MAX_MASK_CLASSES, MISSING_PIXEL
+
+IMAGES, RATERS, TRUTH = "images", "raters", "truth"
+PixelValue = Annotated[int, Field(strict=True, ge=-(2**15), le=2**16 - 1)]
+
+_EXPECTED_FORMS = {
+    "classes": 'a list of names, ["background", "lesion"], or an object from name to pixel value, '
+    '{"background": 0, "lesion": 255}',
+    "channels": 'a list of names, ["T1", "T2"]',
+    "raters": 'an object from rater to what is known of them, {"ann": {"years": 12}}',
+    "groups": 'an object from case to patient, {"case_1": "patient_1"}',
+    "missing": "a whole number from -32768 to 65535, or null",
+    "negative": 'an object from class name to the pixel value that means "not this class", {"lesion": 101}',
+}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The files of a case folder.
+
+    Attributes
+    ----------
+    images, truth : file by case
+    raters : by rater, file by case; a case that is not there was not labelled
+    has_images : whether there is an ``images`` folder
+    negatives : by rater, file by case of the drawings that say what is not there
+    """
+
+    images: dict[str, Path]
+    raters: dict[str, dict[str, Path]]
+    truth: dict[str, Path]
+    has_images: bool
+    negatives: dict[str, dict[str, Path]] = field(default_factory=dict)
+
+    @property
+    def cases(self) -> list[str]:
+        drawn = [*self.raters.values(), *self.negatives.values()]
+        return sorted(self.images.keys() | {case for masks in drawn for case in masks}, key=by_number)
+
+    @property
+    def owners(self) -> list[tuple[str | None, dict[str, Path]]]:
+        """Everybody's masks, under the names of their folders; the truth is nobody's."""
+        negatives = [(f"{rater}{NEGATIVE_FOLDER}", files) for rater, files in self.negatives.items()]
+        return [*self.raters.items(), *negatives, (None, self.truth)]
+
+    @property
+    def masks(self) -> list[tuple[str | None, str, Path]]:
+        """All masks as (rater, case, file), by case; the truth is nobody's."""
+        owners = self.owners
+        return [(rater, case, files[case]) for case in self.cases for rater, files in owners if case in files]
+
+    def only(self, paths: Collection[Path]) -> Layout:
+        """The same with some of the files."""
+        return self._keep(lambda case, path: path in paths)
+
+    def without(self, cases: Collection[str]) -> Layout:
+        """The same without some of the cases."""
+        return self._keep(lambda case, path: case not in cases)
+
+    def _keep(self, wanted: Callable[[str, Path], bool]) -> Layout:
+        def kept(files: dict[str, Path]) -> dict[str, Path]:
+            return {case: path for case, path in files.items() if wanted(case, path)}
+
+        raters, negatives = (
+            {rater: kept(masks) for rater, masks in drawn.items()} for drawn in (self.raters, self.negatives)
+        )
+        return Layout(kept(self.images), raters, kept(self.truth), self.has_images, negatives)
+
+
+class Dataset(BaseModel):
+    """The content of ``dataset.json``; every key may be left out.
+
+    Attributes
+    ----------
+    classes : names in the order of their pixel values 0, 1, 2 …, or an object from name to pixel value
+    channels : names of the images' channels
+    raters : what is known of a rater, by name
+    groups : the patient (or another unit that a split must keep together) by case; for all cases or none
+    missing : the pixel value meaning "not labelled", or null; 255 unless it is a class's value
+    negative : the pixel value meaning "not this class" by class name, where one file holds both kinds of drawings
+
+    Examples
+    --------
+    >>> Dataset(classes={"background": 0, "lesion": 255}).missing is None
+    True
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
+
+    classes: list[str] | dict[str, PixelValue] | None = None
+    channels: list[str] | None = None
+    raters: dict[str, dict[str, Any]] = {}
+    groups: dict[str, str] = {}
+    missing: PixelValue | None = MISSING_PIXEL
+    negative: dict[str, PixelValue] = {}
+
+    @field_validator("classes")
+    @classmethod
+    def _sound_classes(cls, classes: list[str] | dict[str, int] | None) -> list[str] | dict[str, int] | None:
+        if classes is not None and not 2 <= len(classes) <= MAX_MASK_CLASSES:
+            raise ValueError(f"name 2 to {MAX_MASK_CLASSES} classes, the background too; {len(classes)} found")
+        if classes is not None and len(set(classes)) < len(classes):
+            raise ValueError("each class needs a name of its own")
+        if isinstance(classes, dict) and len(set(classes.values())) < len(classes):
+            raise ValueError("each class needs a pixel value of its own")
+        return classes
+
+    @model_validator(mode="after")
+    def _missing_is_no_class(self) -> Dataset:
+        values = self.class_values or ()
+        if self.missing in values:
+            if "missing" in self.model_fields_set:
+                raise ValueError(f"the pixel value {self.missing} cannot mean both a class and 'not labelled'")
+            object.__setattr__(self, "missing", None)
+        return self
+
+    @model_validator(mode="after")
+    def _negative_is_of_its_own(self) -> Dataset:
+        if not self.negative:
+            return self
+        names, values = self.class_names or (), list(self.negative.values())
+        strangers = [name for name in self.negative if name not in names]
+        if strangers:
+            raise ValueError(f"negative speaks of {shorten(strangers)}, which classes does not name")
+        taken = {*(self.class_values or ()), self.missing}
+        if len(set(values)) < len(values) or taken & set(values):
+            raise ValueError("each pixel value under negative must be of its own, and no class's nor 'missing'")
+        return self
+
+    @property
+    def class_names(self) -> tuple[str, ...] | None:
+        return None if self.classes is None else tuple(self.classes)
+
+    @property
+    def class_values(self) -> tuple[int, ...] | None:
+        """The pixel value of each class."""
+        if isinstance(self.classes, dict):
+            return tuple(self.classes.values())
+        return None if self.classes is None else tuple(range(len(self.classes)))
+
+    @property
+    def explains_pixels(self) -> bool:
+        """Whether the author has said what pixel values mean, beyond naming the classes."""
+        return isinstance(self.classes, dict) or "missing" in self.model_fields_set
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What is known of a case folder without reading pixels.
+
+    Attributes
+    ----------
+    listed : all files
+    layout : those whose heads are sound
+    dataset : the content of ``dataset.json``; None if it is unusable
+    rank : how many spatial axes there are; 0 if no mask could be read
+    shapes : spatial size by case
+    spacings : millimetres from pixel to pixel by case; None where no file of the case tells
+    channels : number of channels by case, where there are images
+    """
+
+    folder: Path
+    listed: Layout
+    layout: Layout
+    dataset: Dataset | None
+    rank: int
+    shapes: dict[str, tuple[int, ...]]
+    channels: dict[str, int]
+    spacings: dict[str, Spacing | None]
+
+    @property
+    def marked(self) -> list[tuple[str | None, str, Path]]:
+        """The masks that show what pixel values mean: the raters', or the true ones where there are no raters."""
+        return [mask for mask in self.layout.masks if mask[0] is not None or not self.layout.raters]
+
+    @property
+    def home(self) -> Path:
+        """The folder these masks lie in."""
+        return self.folder / (RATERS if self.layout.raters else TRUTH)
+
+
+def survey(folder: Path, report: Report, truth: Path | None = Path(TRUTH)) -> Survey:
+    """Read ``dataset.json`` and the heads of all files, reporting what is wrong and leaving it out."""
+    layout = scan(folder, report, truth=truth)
+    return survey_files(folder, layout, read_settings(folder, layout, report), report)
+
+
+def read_settings(folder: Path, layout: Layout, report: Report) -> Dataset | None:
+    """Read ``dataset.json`` and see that it speaks of this folder's raters and cases."""
+    path = folder / DATASET_FILE
+    dataset = None
+    with reporting(report, path):
+        dataset = read_dataset(folder)
+        if layout.raters:
+            _refuse_strangers(dataset.raters, layout.raters, "raters", "raters", path)
+    with reporting(report, path):
+        if dataset is not None and dataset.groups:
+            _refuse_strangers(dataset.groups, layout.cases, "groups", "cases", path)
+            lacking = sorted(set(layout.cases) - dataset.groups.keys())
+            if lacking:
+                raise InputError(f"{path}: groups leaves out {shorten(lacking)}. Name every case's group, or none.")
+    return dataset
+
+
+def survey_files(folder: Path, layout: Layout, dataset: Dataset | None, report: Report, rank: int = 0) -> Survey:
+    """Survey the files of a layout; ``rank`` is needed where no mask can tell the number of spatial axes."""
+    heads: dict[Path, Header] = {}
+    for rater, case, path in layout.masks:
+        with reporting(report, path, case, rater):
+            heads[path] = mask_header(path, place(path, case, rater))
+    # Most masks decide how many axes are spatial: a single odd one is then the one to be blamed.
+    rank = Counter(len(head.shape) for head in heads.values()).most_common(1)[0][0] if heads else rank
+    references, channels = _read_image_heads(layout, rank, dataset, report)
+    good = {layout.images[case] for case in channels}
+    for rater, case, path in layout.masks:
+        if path in heads:
+            with reporting(report, path, case, rater):
+                _refuse_misfit(heads[path], rank, references.get(case), place(path, case, rater))
+                references.setdefault(case, (f"the mask {path}", heads[path]))
+                good.add(path)
+    shapes = {case: head.shape for case, (_, head) in references.items()}
+    spacings = {case: head.spacing for case, (_, head) in references.items()}
+    for _, case, path in layout.masks:  # of a picture without a spacing, masks may have one
+        if path in good and spacings[case] is None:
+            spacings[case] = heads[path].spacing
+    return Survey(folder, layout, layout.only(good), dataset, rank, shapes, channels, spacings)
+
+
+def scan(folder: Path, report: Report, with_raters: bool = True, truth: Path | None = Path(TRUTH)) -> Layout:
+    """List a case folder's files, reporting what does not belong; only what does is in the answer.
+
+    ``truth`` is where true masks lie, inside the folder or, as an absolute path, elsewhere; None leaves them out.
+    """
+    if not folder.is_dir():
+        raise InputError(f"{folder}: there is no such folder.")
+    has_images = (folder / IMAGES).is_dir()
+    raters, negatives = _split_negatives(_list_raters(folder, report) if with_raters else {})
+    found = Layout(
+        images=list_files(folder / IMAGES, report) if has_images else {},
+        raters=raters,
+        truth=list_files(folder / truth, report) if truth is not None and (folder / truth).is_dir() else {},
+        has_images=has_images,
+        negatives=negatives,
+    )
+    if has_images and not found.images:
+        report(Problem("fatal", folder / IMAGES, None, None, "the folder holds no image.", "Fill it, or remove it."))
+    _drop_orphans(found, report)
+    return found
+
+
+def list_files(folder: Path, report: Report, rater: str | None = None) -> dict[str, Path]:
+    """List a folder's files by case. Hidden files and those of operating systems do not count."""
+    files: dict[str, Path] = {}
+    for path in filter(_is_visible, sorted(folder.iterdir())):
+        if path.is_dir() or suffix_of(path) is None:
+            advice = f"Convert it to one of {', '.join(EXACT_SUFFIXES)}, or move it elsewhere."
+            report(Problem("fatal", path, None, rater, "not a file of a known format.", advice))
+            continue
+        case = case_of(path)
+        with reporting(report, path, case, rater):
+            if case in files:
+                raise InputError(f"the case is there twice, also as {files[case].name}. Remove one of the two.")
+            files[case] = path
+    return files
+
+
+def read_dataset(folder: Path) -> Dataset:
+    """Read a case folder's ``dataset.json``; one that does not exist says nothing."""
+    path = folder / DATASET_FILE
+    if not path.exists():
+        return Dataset()
+    try:
+        return Dataset.model_validate(json.loads(path.read_text(encoding="utf-8-sig")))
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}: line {error.lineno}, column {error.colno} is not JSON: {error.msg}.") from None
+    except ValidationError as error:
+        raise InputError(f"{path}: {'; '.join(dict.fromkeys(map(_explain, error.errors())))}.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read: {error}. Save it as UTF-8 text.") from error
+
+
+def _refuse_strangers(names: Collection[str], known: Collection[str], key: str, what: str, path: Path) -> None:
+    """Refuse names under ``key`` that the folder does not hold."""
+    strangers = sorted(set(names) - set(known))
+    if strangers:
+        raise InputError(
+            f"{path}: {key} names {what} the folder does not hold: {shorten(strangers)}. "
+            f"Correct the spelling, or remove them; the folder holds {shorten(sorted(known))}."
+        )
+
+
+def by_number(name: str) -> tuple[list[str | int], str]:
+    """Sort key that puts case_2 before case_10.
+
+    Examples
+    --------
+    >>> sorted(["case_10", "case_2", "b"], key=by_number)
+    ['b', 'case_2', 'case_10']
+    """
+    parts: list[str | int] = list(re.split("([0-9]+)", name))
+    parts[1::2] = map(int, parts[1::2])
+    return parts, name
+
+
+def _list_raters(folder: Path, report: Report) -> dict[str, dict[str, Path]]:
+    home = folder / RATERS
+    entries = sorted(filter(_is_visible, home.iterdir())) if home.is_dir() else []
+    for stray in (entry for entry in entries if not entry.is_dir()):
+        advice = f"Put it into {RATERS}/<rater>/."
+        report(Problem("fatal", stray, None, None, "the file lies in no rater's folder.", advice))
+    raters = {entry.name: list_files(entry, report, entry.name) for entry in entries if entry.is_dir()}
+    if not any(raters.values()):
+        lack = f"there is no {RATERS}/ folder" if not home.is_dir() else "there is no rater's folder"
+        message = f"{lack if not raters else 'no rater labelled anything'}: there is not a single mask."
+        advice = f"A case folder holds {RATERS}/<rater>/<case>.<ext> and, mostly, {IMAGES}/<case>.<ext>."
+        report(Problem("fatal", home if home.is_dir() else folder, None, None, message, advice))
+    return raters
+
+
+def _split_negatives(
+    folders: dict[str, dict[str, Path]],
+) -> tuple[dict[str, dict[str, Path]], dict[str, dict[str, Path]]]:
+    """Positive and negative drawings by rater; somebody who drew only negative ones is a rater, too."""
+    negatives = {
+        name.removesuffix(NEGATIVE_FOLDER): files for name, files in folders.items() if name.endswith(NEGATIVE_FOLDER)
+    }
+    positives = {name: files for name, files in folders.items() if not name.endswith(NEGATIVE_FOLDER)}
+    return positives | {name: {} for name in negatives if name not in positives}, negatives
+
+
+def _drop_orphans(found: Layout, report: Report) -> None:
+    """Report and forget masks of cases without an image, or, where there are no images, truth nobody labelled."""
+    cases = found.images.keys() if found.has_images else set(found.cases)
+    lack = f"{IMAGES}/ holds no image of that name" if found.has_images else "no rater labelled the case"
+    for rater, masks in found.owners:
+        for case in sorted(masks.keys() - cases):
+            advice = "Remove or rename the mask, or add what is missing."
+            report(Problem("fatal", masks.pop(case), case, rater, f"there is a mask, but {lack}.", advice))
+
+
+def _is_visible(path: Path) -> bool:
+    return not path.name.startswith(".") and path.name.lower() not in ("thumbs.db", "desktop.ini")
+
+
+def _read_image_heads(
+    layout: Layout, rank: int, dataset: Dataset | None, report: Report
+) -> tuple[dict[str, tuple[str, Header]], dict[str, int]]:
+    """Give, by case, what masks are measured against (with its name for messages), and the number of channels."""
+    references: dict[str, tuple[str, Header]] = {}
+    channels: dict[str, int] = {}
+    for case, path in layout.images.items() if rank else ():
+        where = place(path, case)
+        with reporting(report, path, case):
+            head = image_header(path, rank, where)
+            references[case] = ("the image", Header(head.shape[1:], head.affine, head.spacing))
+            if dataset is not None and dataset.channels is not None and len(dataset.channels) != head.shape[0]:
+                raise InputError(
+                    f"{where}: the image has {head.shape[0]} channels, {DATASET_FILE} names {len(dataset.channels)} "
+                    f"({shorten(dataset.channels)}). Correct the one or the other."
+                )
+            channels[case] = head.shape[0]
+    return references, channels
+
+
+def _refuse_misfit(mask: Header, rank: int, reference: tuple[str, Header] | None, where: str) -> None:
+    if reference is not None:
+        same_place(mask, reference[1], reference[0], where)
+    elif len(mask.shape) != rank:
+        raise InputError(f"{where}: the mask has {len(mask.shape)} axes, others have {rank}. Keep to one kind.")
+
+
+def _explain(detail: Any) -> str:
+    """Say one of pydantic's findings in our words."""
+    if detail["type"] == "value_error":
+        return ": ".join([*map(str, detail["loc"]), str(detail["ctx"]["error"])])
+    if not detail["loc"]:
+        return "the file must hold one JSON object, { … }"
+    key = str(detail["loc"][0])
+    if detail["type"] == "extra_forbidden":
+        return f"unknown key {key!r}; the known ones are {', '.join(_EXPECTED_FORMS)}"
+    return f"{key} must be {_EXPECTED_FORMS[key]}"

@@ -1,0 +1,175 @@
+"""The registry: every source passes the common checks, and load and check ask nobody else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import annotruth as at
+from annotruth.errors import InputError
+from annotruth.io import SOURCES, Source, check, describe_takers, find_source, load, register
+from annotruth.io.problems import Report, reporting
+from annotruth.io.sources.checks import CHECKS
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "table" / "answers.csv"
+    path.parent.mkdir()
+    path.write_text("item,rater,label\na,ann,cat\na,bob,dog\nb,ann,dog\nb,bob,dog\n")
+    return path
+
+
+@pytest.fixture
+def example(request: pytest.FixtureRequest) -> Callable[[str], Path]:
+    """A sound data set of a source, by its name; a new source adds its own here."""
+    fixtures = {"case folder": "cases", "label table": "table"}
+    return lambda name: request.getfixturevalue(fixtures[name])
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("name", sorted(SOURCES))
+def test_common_checks(name: str, check: Callable[[Source, Path], None], example: Callable[[str], Path]) -> None:
+    check(SOURCES[name], example(name))
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_common_checks_of_a_described_folder_with_truth_and_drawings(check, cases, put, mask, describe) -> None:
+    describe(cases, classes=["background", "lesion"], groups=dict.fromkeys("abc", "patient"))
+    put(cases / "truth" / "a.png", mask)
+    negative = np.full_like(mask, 255)
+    negative[0] = 1
+    put(cases / "raters" / "ann.negative" / "b.png", negative)
+    check(SOURCES["case folder"], cases)
+
+
+@pytest.fixture
+def lines() -> Iterator[type[Source]]:
+    """A source that looks inside: a CSV file whose first line names it."""
+
+    @register
+    class Lines(Source):
+        """rater and label of one item, a line each."""
+
+        name = "list of lines"
+        description = "a text file that begins with #lines"
+        kind = "labels"
+        suffixes = (".csv",)
+
+        def matches(self, path: Path) -> bool:
+            return path.is_file() and path.read_bytes().startswith(b"#lines")
+
+        def load(self, path: Path, **inputs: Any) -> at.Annotations:
+            assert inputs == {}
+            rows = [line.split() for line in path.read_text().splitlines()[1:]]
+            if any(len(row) != 2 for row in rows):
+                raise InputError(f"{path}: a line is a rater and a label. Correct it.")
+            return at.Annotations.from_table(pd.DataFrame(rows, columns=["rater", "label"]).assign(item="a"))
+
+        def check(self, path: Path, report: Report, progress: Any = None, **inputs: Any) -> None:
+            with reporting(report, path):
+                self.load(path)
+
+    yield Lines
+    del SOURCES["list of lines"]
+
+
+def test_a_source_that_looks_inside_is_asked_before_a_general_one(lines: type[Source], tmp_path: Path) -> None:
+    path = tmp_path / "answers.csv"
+    path.write_text("#lines\nann cat\nbob dog\n")
+    assert isinstance(find_source(path), lines)
+    assert load(path).raters == ("ann", "bob")
+    assert check(path) == []
+    path.write_text("#lines\nann\n")
+    assert [problem.message for problem in check(path)] == ["a line is a rater and a label."]
+    path.write_text("item,rater,label\na,ann,cat\n")
+    assert find_source(path).name == "label table"
+
+
+def test_messages_name_every_source(lines: type[Source], tmp_path: Path) -> None:
+    (tmp_path / "a.zip").touch()
+    with pytest.raises(
+        InputError, match=r"neither a case folder nor a label table \(.*\) nor a list of lines \(\.csv\)"
+    ):
+        load(tmp_path / "a.zip")
+    assert describe_takers("images") == "a label table"
+
+
+def test_inputs_that_a_source_does_not_take_are_refused_by_check_too(lines: type[Source], tmp_path: Path) -> None:
+    path = tmp_path / "answers.csv"
+    path.write_text("#lines\nann cat\nbob dog\n")
+    with pytest.raises(InputError, match="features= goes with a label table; a list of lines"):
+        load(path, features=path)
+    [problem] = check(path, features=path)
+    assert "features= goes with a label table" in problem.message
+
+
+def test_a_name_is_given_once(lines: type[Source]) -> None:
+    with pytest.raises(InputError, match="already a source called 'list of lines'"):
+        register(lines)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("check_load_and_check_agree", {"check": lambda self, path, report, progress=None: None}),
+        ("check_refuses_what_is_not_its_own", {"matches": lambda self, path: path.is_file()}),
+        ("check_says_what_it_is", {"kind": "boxes"}),
+        ("check_loads_a_sound_example", {"kind": "masks"}),
+        ("check_writes_nothing", {"check": lambda self, path, *_: (path.parent / "log").write_text("checked")}),
+        ("check_is_found_by_its_path", {"matches": lambda self, path: False}),
+    ],
+)
+def test_the_common_checks_find_a_bad_source(
+    lines: type[Source], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, change: dict[str, Any]
+) -> None:
+    path = tmp_path / "answers.csv"
+    path.write_text("#lines\nann cat\nbob dog\n")
+    source = SOURCES["list of lines"]
+    [failing] = [each for each in CHECKS if each.__name__ == name]
+    failing(source, path)
+    for attribute, value in change.items():
+        monkeypatch.setattr(lines, attribute, value)
+    with pytest.raises(AssertionError):
+        failing(source, path)
+
+
+def test_where_known_truth_lies(cases: Path, put: Any, mask: np.ndarray, table: Path, tmp_path: Path) -> None:
+    folder, answers = SOURCES["case folder"], SOURCES["label table"]
+    put(cases / "truth" / "a.png", mask)
+    assert folder.find_truth(cases) == folder.find_truth(cases / "truth") == (cases / "truth").resolve()
+    assert answers.find_truth(table) == table
+    with pytest.raises(InputError, match="known truth of a case folder is a folder of masks"):
+        folder.find_truth(table)
+    (tmp_path / "truth.json").write_text(json.dumps({}))
+    with pytest.raises(InputError, match="known truth of a label table is a table"):
+        answers.find_truth(tmp_path / "truth.json")
+    with pytest.raises(InputError, match="no such file or folder of known truth"):
+        answers.find_truth(tmp_path / "nowhere")
+
+
+def test_check_reads_the_truth_of_a_table(table: Path, tmp_path: Path) -> None:
+    truth = tmp_path / "truth.csv"
+    truth.write_text("item,truth\na,cat\na,dog\n")
+    [problem] = check(table, truth=truth)
+    assert (problem.file, problem.message) == (truth, "a has two truths, cat and dog.")
+    with pytest.raises(InputError, match="a has two truths"):
+        load(table, truth)
+
+
+def test_pictures_and_features_at_once_are_fatal_for_check_too(table: Path, tmp_path: Path) -> None:
+    features = tmp_path / "features.csv"
+    features.write_text("item,x\na,1\nb,2\n")
+    (tmp_path / "pictures").mkdir()
+    for item in "ab":
+        np.save(tmp_path / "pictures" / f"{item}.npy", np.zeros((4, 4)))
+    both = {"images": tmp_path / "pictures", "features": features}
+    assert [problem.message[:22] for problem in check(table, **both)] == ["Give either pictures o"]
+    with pytest.raises(InputError, match="either pictures or features"):
+        load(table, **both)
