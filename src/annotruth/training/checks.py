@@ -43,7 +43,13 @@ def small_data(task: Task) -> Annotations:
 
 def fitted(name: str, task: Task, data: Annotations, **options: Any) -> Segmenter | Classifier:
     """A model trained for two epochs."""
-    settings = {"max_epochs": 2, "batch_size": 8, "validation": 0.25, "learning_rate": 0.01, "progress": False}
+    settings: dict[str, Any] = {
+        "max_epochs": 2,
+        "batch_size": 8,
+        "validation": 0.25,
+        "learning_rate": 0.01,
+        "progress": False,
+    }
     model: Any = (Segmenter if task == "masks" else Classifier)(name, **settings, **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AnnotruthWarning)  # little data, rightly doubted
