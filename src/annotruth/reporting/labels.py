@@ -20,7 +20,7 @@ from annotruth.reporting.model import Model, check_classes
 from annotruth.reporting.words import number, percent, short
 from annotruth.validation import MISSING_LABEL
 
-LEAST_CHANCE = 1e-6
+MIN_PROBABILITY = 1e-6
 """No answer is taken to be quite impossible: a matrix that says so has not seen enough."""
 THUMB = 160
 """Longest side of an item's picture in pixels."""
@@ -97,7 +97,7 @@ def label_statistics(model: Model, ann: Annotations) -> LabelStatistics:
         if who in model.annotators_:
             nobody = np.zeros(len(items), dtype=np.int32)
             alone = Answers(np.arange(len(items), dtype=np.int32), nobody, labels)
-            confusion = np.maximum(model.annotators_[who].confusion, LEAST_CHANCE)
+            confusion = np.maximum(model.annotators_[who].confusion, MIN_PROBABILITY)
             posterior[items], _ = truth_posterior(alone, log_of(posterior[items]), log_of(confusion[None]))
     return LabelStatistics(ann, predicted, posterior)
 
@@ -182,7 +182,7 @@ def shown_suspects(statistics: LabelStatistics, count: int) -> list[Suspect]:
             Suspect(
                 name=ann.items[index],
                 picture=_thumb(ann.item_image(index)),
-                answers=_said(ann, ann.answers.rater[here], ann.answers.label[here]),
+                answers=_answers_by_class(ann, ann.answers.rater[here], ann.answers.label[here]),
                 wrong=float(statistics.wrong[index]),
                 estimate=ann.classes[likeliest],
                 probability=float(statistics.posterior[index, likeliest]),
@@ -222,13 +222,13 @@ def _by_rater(ann: Annotations) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
             yield name, answers.item[order[start:end]], answers.label[order[start:end]]
 
 
-def _said(ann: Annotations, raters: np.ndarray, labels: np.ndarray) -> list[tuple[str, str]]:
+def _answers_by_class(ann: Annotations, raters: np.ndarray, labels: np.ndarray) -> list[tuple[str, str]]:
     """Who said what, the most frequent answer first; of many raters their number."""
-    said = []
+    answers = []
     for label in sorted(set(labels.tolist()), key=lambda label: -int((labels == label).sum())):
         names = [short(ann.raters[rater], 16) for rater in raters[labels == label]]
-        said.append((ann.classes[label], ", ".join(names) if len(names) <= 4 else f"{len(names)} raters"))
-    return said
+        answers.append((ann.classes[label], ", ".join(names) if len(names) <= 4 else f"{len(names)} raters"))
+    return answers
 
 
 def _thumb(image: np.ndarray) -> str | None:

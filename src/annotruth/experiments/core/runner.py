@@ -46,15 +46,15 @@ class Cell:
     columns: tuple[Column, ...]
 
     @property
-    def asked(self) -> dict[str, Any]:
+    def configuration(self) -> dict[str, Any]:
         """All that determines the result; a result kept on disk counts if this is still the same."""
         options = vars(make_method(self.row.method, dict(self.row.options), getattr(self.learner, "task", None)))
         arguments = {name: value.name if isinstance(value, Path) else value for name, value in self.arguments}
-        asked = {
+        configuration = {
             "method": self.row.method, "options": options, "data": arguments, "training": dict(self.training),
             "metrics": [column.name for column in self.columns], "annotruth": __version__,
         }  # fmt: skip
-        return json.loads(json.dumps(asked, default=str))
+        return json.loads(json.dumps(configuration, default=str))
 
     @property
     def file(self) -> str:
@@ -105,7 +105,7 @@ def run_experiment(
 
     missing = []
     for position, cell in enumerate(cells):
-        before = _finished(kept / cell.file, cell.asked)
+        before = _read_finished(kept / cell.file, cell.configuration)
         if before is None:
             missing.append(position)
         else:
@@ -181,7 +181,7 @@ def run_cell(cell: Cell) -> dict[str, Any]:
 
 
 def _train_and_score(cell: Cell) -> dict[str, Any]:
-    task = _made(cell.task, cell.arguments)
+    task = _load_data(cell.task, cell.arguments)
     with peak_memory() as grown:
         started = time.perf_counter()
         learner = cell.learner(
@@ -194,7 +194,7 @@ def _train_and_score(cell: Cell) -> dict[str, Any]:
         trained = Trained(model, task, cell.seed, time.perf_counter() - started, grown())
     scores = {column.name: column.score(trained) for column in cell.columns}
     return {
-        "asked": cell.asked,
+        "asked": cell.configuration,
         "about": task.about,
         "scores": {name: float(score) for name, score in scores.items() if score is not None and np.isfinite(score)},
         "wall_time": trained.seconds,
@@ -203,17 +203,17 @@ def _train_and_score(cell: Cell) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1)
-def _made(task: Callable[..., TaskData], arguments: tuple[tuple[str, Any], ...]) -> TaskData:
+def _load_data(task: Callable[..., TaskData], arguments: tuple[tuple[str, Any], ...]) -> TaskData:
     """The data of the training before, mostly: rows of a table share them."""
     return task(**dict(arguments))
 
 
-def _finished(path: Path, asked: dict[str, Any]) -> dict[str, Any] | None:
-    """A training done earlier, if it was asked for in the same way."""
+def _read_finished(path: Path, configuration: dict[str, Any]) -> dict[str, Any] | None:
+    """A training done earlier, if it was configured in the same way."""
     if not path.is_file():
         return None
     result = json.loads(path.read_text())
-    return result if result["asked"] == asked else None
+    return result if result["asked"] == configuration else None
 
 
 def _table(experiment: Experiment, name: str, scale: Scale, done: list[tuple[Cell, dict[str, Any]]]) -> Table:
@@ -241,13 +241,13 @@ def _summary(
     experiment: Experiment, setting: str, row: Row, scale: Scale, done: list[tuple[Cell, dict[str, Any]]]
 ) -> dict[str, Any]:
     mine = [(cell, result) for cell, result in done if cell.setting == setting and cell.row is row]
-    asked = mine[0][1]["asked"]
+    configuration = mine[0][1]["asked"]
     summary: dict[str, Any] = {
         "setting": setting,
         "method": row.label,
         "options": {**row.options, **row.data},
         "lines": list(row.lines or (row.label,)),
-        "settings": {"method": row.method, **asked["options"], **asked["data"], **dict(scale.training)},
+        "settings": {"method": row.method, **configuration["options"], **configuration["data"], **dict(scale.training)},
         "seeds": [cell.seed for cell, _ in mine],
         "wall_time": _spread([result["wall_time"] for _, result in mine], ".1f"),
         "warned": sum(bool(result["warnings"]) for _, result in mine),

@@ -26,9 +26,9 @@ OF_FIGURES = ("majority", "soft-bootstrap", "doctor-net", "shared-cm", "gem", "m
 BOUNDS = ("oracle-cm", "clean")
 SKILLS = (0.2, 0.4, 0.5, 0.7)
 KEPT: Mapping[str, Any] = {"dense": "all", "one-label": 1}
-CLEARLY = 0.1
+CLEAR_MARGIN = 0.1
 """A margin of dominance from which on the truth must be found."""
-SURE = 0.95
+WARNING_TARGET = 0.95
 """Share of runs in which a warning must come, or not come."""
 NOTES = (
     "Raters are simulated: five, whose skills vary by 0.01 around p. Dominance is the least margin by which a diagonal "
@@ -53,14 +53,14 @@ def close_where_dominant(method: str, bound: str, most: Mapping[str, float], met
             worst = ("", -np.inf)
             for setting, rows in by_setting(table).items():
                 if setting.split(",")[0] == panel:
-                    clear = np.array(rows[method]["margin"]["each"]) >= CLEARLY
+                    clear = np.array(rows[method]["margin"]["each"]) >= CLEAR_MARGIN
                     here = (np.array(rows[bound][metric]["each"]) - np.array(rows[method][metric]["each"]))[clear]
                     gaps += here.tolist()
                     if len(here) and here.mean() > worst[1]:
                         worst = (setting, here.mean())
             if gaps:
                 sentences.append(
-                    f"{panel}: where dominance is at least {CLEARLY} ({len(gaps)} runs), {method} is "
+                    f"{panel}: where dominance is at least {CLEAR_MARGIN} ({len(gaps)} runs), {method} is "
                     f"{away(-float(np.mean(gaps)))} {bound} in {metric}; it is worst at {worst[0]}, "
                     f"{away(-worst[1])} (target: at most {points(limit)} below, {reached(worst[1] <= limit)})."
                 )
@@ -75,7 +75,7 @@ def at_most_where_dominant(method: str, metric: str, most: float) -> Finding:
     def find(table: Table) -> list[str]:
         errors = {}
         for setting, rows in by_setting(table).items():
-            clear = np.array(rows[method]["margin"]["each"]) >= CLEARLY
+            clear = np.array(rows[method]["margin"]["each"]) >= CLEAR_MARGIN
             if clear.any():
                 errors[setting] = float(np.array(rows[method][metric]["each"])[clear].mean())
         if not errors:
@@ -83,7 +83,8 @@ def at_most_where_dominant(method: str, metric: str, most: float) -> Finding:
         worst = max(errors, key=lambda setting: errors[setting])
         title = title_of(table, metric)
         return [
-            f"Where dominance is at least {CLEARLY}, {title} of {method} is largest at {worst}, {errors[worst]:.4f} "
+            f"Where dominance is at least {CLEAR_MARGIN}, {title} of {method} is largest at {worst}, "
+            f"{errors[worst]:.4f} "
             f"(target: at most {most}, {reached(errors[worst] <= most)})."
         ]
 
@@ -118,15 +119,15 @@ def warns_when_due(method: str) -> Finding:
         sentences = []
         for runs, right, words in (
             (margin <= 0, warned, "no dominance: warned"),
-            (margin >= CLEARLY, ~warned, f"dominance of at least {CLEARLY}: silent"),
+            (margin >= CLEAR_MARGIN, ~warned, f"dominance of at least {CLEAR_MARGIN}: silent"),
         ):
             if runs.any():
                 share = float(right[runs].mean())
                 sentences.append(
                     f"{method}, {words} in {int(right[runs].sum())} of {int(runs.sum())} runs "
-                    f"(target: {SURE:.0%}, {reached(share >= SURE)})."
+                    f"(target: {WARNING_TARGET:.0%}, {reached(share >= WARNING_TARGET)})."
                 )
-        between = (margin > 0) & (margin < CLEARLY)
+        between = (margin > 0) & (margin < CLEAR_MARGIN)
         if between.any():
             sentences.append(
                 f"{method}, dominance in between: warned in {warned[between].sum()} of {between.sum()} runs."
