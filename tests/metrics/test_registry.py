@@ -1,11 +1,16 @@
 """Records of metrics: every metric has one, and it says the truth about its function."""
 
 import inspect
-from importlib import import_module
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import annotruth
 import annotruth.metrics as metrics
 from annotruth.errors import InputError
 from annotruth.metrics import METRICS, Metric, find_metric, metric
@@ -71,8 +76,24 @@ def test_a_name_is_given_once(registry):
         metric("another", name="dice")(lambda: 0.0)
 
 
-def test_every_module_is_found():
-    for name in ("overlap", "pairs", "confusion", "agreement"):
-        module = import_module(f"annotruth.metrics.{name}")
-        functions = {record.function for record in METRICS.values()}
-        assert any(getattr(value, "__module__", "") == module.__name__ for value in functions)
+def test_every_module_of_the_folder_is_found_when_the_folder_is_imported():
+    code = """
+import sys, pkgutil, annotruth.metrics as metrics
+print([m.name for m in pkgutil.iter_modules(metrics.__path__) if f"annotruth.metrics.{m.name}" not in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_metric_in_a_new_file_is_known_by_that_alone(tmp_path):
+    shutil.copytree(Path(annotruth.__file__).parent, tmp_path / "annotruth")
+    (tmp_path / "annotruth" / "metrics" / "area.py").write_text(
+        "from annotruth.metrics.registry import metric\n\n\n"
+        "@metric('area', 'prediction', better='neither')\n"
+        "def area(prediction):\n    return float((prediction > 0).sum())\n"
+    )
+    code = "import annotruth.metrics as m; print(m.METRICS['area'].title, m.area.__name__, m.__file__)"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.split()[:2] == ["area", "area"]
+    assert str(tmp_path) in done.stdout

@@ -65,5 +65,5 @@ __all__ = [
 
 for _module in sorted(found.name for found in iter_modules(__path__)):
     import_module(f"{__name__}.{_module}")
-for _record in METRICS.values():  # those of a new file, which is named nowhere above
-    globals().setdefault(_record.function.__name__, _record.function)
+for _record in METRICS.values():  # those of a new file, which is named nowhere above; it may have its function's name
+    globals()[_record.function.__name__] = _record.function
