@@ -12,7 +12,15 @@ from sklearn.metrics import cohen_kappa_score
 
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
-from annotruth.metrics import cohen_kappa, disagreement, fleiss_kappa, krippendorff_alpha, vote_counts
+from annotruth.metrics import (
+    cohen_kappa,
+    disagreement,
+    fleiss_kappa,
+    krippendorff_alpha,
+    pairwise_disagreement,
+    vote_counts,
+    vote_entropy,
+)
 
 seeds = st.integers(0, 10_000)
 
@@ -139,7 +147,7 @@ def test_label_tables_may_come_as_annotations():
 
 @settings(max_examples=20, deadline=None)
 @given(seeds, st.integers(2, 3), st.sampled_from([(3, 4, 5, 6), (2, 3, 4, 3, 5)]))
-def test_disagreement_is_the_mean_entropy_of_votes(seed, n_classes, shape):
+def test_vote_entropy_is_the_mean_entropy_of_votes(seed, n_classes, shape):
     rng = np.random.default_rng(seed)
     masks = rng.integers(0, n_classes, shape).astype(np.uint8)
     masks[rng.random(masks.shape) < 0.2] = 255
@@ -151,18 +159,66 @@ def test_disagreement_is_the_mean_entropy_of_votes(seed, n_classes, shape):
             if len(shares):
                 entropies.append(-(shares * np.log(shares)).sum() / np.log(n_classes))
         expected.append(np.mean(entropies))
-    np.testing.assert_allclose(disagreement(masks, n_classes), expected, atol=1e-12)
-    np.testing.assert_allclose(disagreement(masks[:, ::-1], n_classes), expected, atol=1e-12)
+    np.testing.assert_allclose(vote_entropy(masks, n_classes), expected, atol=1e-12)
+    np.testing.assert_allclose(vote_entropy(masks[:, ::-1], n_classes), expected, atol=1e-12)
 
 
-def test_disagreement_lies_between_nought_and_one_and_knows_empty_items():
+def test_vote_entropy_lies_between_nought_and_one_and_knows_empty_items():
     masks = np.zeros((3, 2, 4, 4), dtype=np.uint8)
     masks[1, 1] = 1
     masks[2] = 255
-    np.testing.assert_array_equal(disagreement(masks), [0, 1, np.nan])
-    np.testing.assert_array_equal(disagreement(Annotations.from_masks(masks)), [0, 1, np.nan])
+    np.testing.assert_array_equal(vote_entropy(masks), [0, 1, np.nan])
+    np.testing.assert_array_equal(vote_entropy(Annotations.from_masks(masks)), [0, 1, np.nan])
     table = Annotations.from_answers(np.array([[0, 0], [0, 1], [-1, -1]]))
-    np.testing.assert_allclose(disagreement(table), [0, 1, np.nan])
+    np.testing.assert_allclose(vote_entropy(table), [0, 1, np.nan])
+
+
+def brute_force_pairs(masks):
+    """Go pixel by pixel and pair by pair."""
+    chances = []
+    for votes in masks.reshape(len(masks), -1).T:
+        votes = votes[votes != 255]
+        if len(votes) > 1 and (votes > 0).any():
+            chances.append(np.mean([a != b for a, b in itertools.combinations(votes, 2)]))
+    return float(np.mean(chances)) if chances else 0.0
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(2, 5), st.integers(2, 4), seeds)
+def test_pairwise_disagreement_is_the_chance_that_two_raters_differ(n_raters, n_classes, seed):
+    rng = np.random.default_rng(seed)
+    masks = rng.integers(0, n_classes, (n_raters, 4, 5)).astype(np.uint8)
+    masks[rng.random(masks.shape) < 0.2] = 255
+    masks[:2, 0, 0] = 0  # at least one pixel with two raters
+    assert pairwise_disagreement(masks[None], n_classes) == pytest.approx([brute_force_pairs(masks)])
+
+
+def test_a_lone_rater_is_compared_with_the_estimate_if_there_is_one():
+    estimate = np.array([[0, 1, 1, 0]], dtype=np.uint8)
+    alone = np.stack([np.array([[0, 1, 0, 0]]), np.full((1, 4), 255)]).astype(np.uint8)
+    assert pairwise_disagreement(alone[None], 2, estimate=estimate[None]) == [0.5]
+    assert np.isnan(pairwise_disagreement(alone[None], 2)).all()
+
+
+def test_nobody_marking_anything_is_agreement():
+    assert pairwise_disagreement(np.zeros((1, 3, 2, 2), dtype=np.uint8)) == [0]
+
+
+def test_the_two_ways_to_disagree_by_hand():
+    # Four pixels by three raters: all say 0; one of three says 1; two of three say 1; all say 1.
+    masks = np.array([[[[0, 1, 1, 1]], [[0, 0, 1, 1]], [[0, 0, 0, 1]]]], dtype=np.uint8)
+    divided = -(np.log(1 / 3) / 3 + np.log(2 / 3) * 2 / 3) / np.log(2)
+    assert vote_entropy(masks) == pytest.approx([(0 + divided + divided + 0) / 4])
+    assert pairwise_disagreement(masks) == pytest.approx([(2 / 3 + 2 / 3 + 0) / 3])  # the first is marked by nobody
+    table = Annotations.from_answers(np.array([[0, 0, 1], [1, 1, -1], [0, -1, -1]]))
+    assert vote_entropy(table) == pytest.approx([divided, 0, 0])
+    assert pairwise_disagreement(table) == pytest.approx([2 / 3, 0, np.nan], nan_ok=True)
+
+
+def test_the_old_name_of_vote_entropy_warns_and_names_the_new_one():
+    masks = np.array([[[[0, 1]], [[0, 0]]]], dtype=np.uint8)
+    with pytest.warns(DeprecationWarning, match="vote_entropy"):
+        assert disagreement(masks) == vote_entropy(masks)
 
 
 def test_wrong_use_is_explained():
@@ -171,4 +227,4 @@ def test_wrong_use_is_explained():
     with pytest.raises(InputError, match="Known: nominal, ordinal, interval"):
         krippendorff_alpha(KRIPPENDORFF, "ratio")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="label 2"):
-        disagreement(np.full((1, 2, 3, 3), 2, dtype=np.uint8), n_classes=2)
+        vote_entropy(np.full((1, 2, 3, 3), 2, dtype=np.uint8), n_classes=2)

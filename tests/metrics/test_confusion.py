@@ -16,6 +16,7 @@ from annotruth.metrics import (
     confusion_error,
     confusion_matrix,
     confusion_rmse,
+    dominance_margin,
     expected_confusion,
     per_item_confusion,
     skill,
@@ -180,3 +181,9 @@ def test_shapes_that_do_not_go_together_are_refused():
         per_item_confusion(posterior, np.zeros((3, 3)))
     with pytest.raises(InputError, match="does not go with labels"):
         expected_confusion(posterior, np.zeros((2, 5, 4, 3), dtype=int))
+
+
+def test_dominance_is_the_least_margin_over_columns():
+    swapped = np.eye(3)[[1, 0, 2]]
+    mean = (2 * np.eye(3) + swapped) / 3
+    assert dominance_margin(np.stack([np.eye(3), np.eye(3), swapped])) == pytest.approx(mean[0, 0] - mean[1, 0])

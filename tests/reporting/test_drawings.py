@@ -1,4 +1,4 @@
-"""The report on coarse drawings: strokes over images, M, and the matrices."""
+"""The report on coarse drawings: strokes over images."""
 
 from __future__ import annotations
 
@@ -42,19 +42,9 @@ def drawn():
     )
 
 
-def test_the_page_shows_drawings_and_matrices(drawn, tmp_path):
+def test_the_page_shows_drawings(drawn, tmp_path):
     model = Segmenter("coarse-cm", max_epochs=1, progress=False).fit(drawn)
     page = report(model, drawn, tmp_path / "report.html", max_cases=2).read_text()
-    assert "What is said not to be there" in page
     assert "What bob drew on" in page
     assert "striped: not this class" in page
     assert "marked" in page
-    np.testing.assert_allclose(model.complement_, [[0, 1], [1, 0]])
-
-
-def test_without_negative_drawings_there_is_no_m(drawn, tmp_path):
-    positive = Annotations.from_masks(drawn.masks[:, :1], images=drawn.images, classes=drawn.classes)
-    model = Segmenter("partial-ce", max_epochs=1, progress=False, unmarked="background").fit(positive)
-    page = report(model, positive, tmp_path / "report.html", max_cases=1).read_text()
-    assert "What is said not to be there" not in page
-    assert model.complement_ is None

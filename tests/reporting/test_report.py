@@ -13,7 +13,7 @@ import annotruth
 from annotruth.data.annotations import Annotations
 from annotruth.errors import AnnotruthError, InputError
 from annotruth.reporting import report
-from annotruth.reporting.evidence import gather
+from annotruth.reporting.case_statistics import case_statistics
 from annotruth.reporting.gallery import Gallery
 
 NESTED = {
@@ -136,7 +136,7 @@ def test_partly_known_truth_is_scored_where_it_is_known(make_study, tmp_path: Pa
 
 def test_cases_most_disputed_first_and_no_more_than_asked_for(make_study, tmp_path: Path) -> None:
     study = make_study(n_items=5)
-    disputed = [case.name for case in gather(study.model, study.ann).most_disputed(3)]
+    disputed = [case.name for case in case_statistics(study.model, study.ann).most_disputed(3)]
     page = Page(report(study.model, study.ann, tmp_path / "r.html", max_cases=3))
     shown = re.findall(r"Enlarge: Image of (\w+)", page.source)
     assert shown == disputed
@@ -146,16 +146,16 @@ def test_cases_most_disputed_first_and_no_more_than_asked_for(make_study, tmp_pa
 
 def test_error_maps_show_the_chance_of_a_wrong_label(make_study) -> None:
     study = make_study(pixel_wise=True)
-    evidence = gather(study.model, study.ann)
-    gallery = Gallery(study.model, study.ann, evidence)
-    case = evidence.cases[0]
+    statistics = case_statistics(study.model, study.ann)
+    gallery = Gallery(study.model, study.ann, statistics)
+    case = statistics.cases[0]
     error = gallery._error_map("over", case)
     posterior = study.model.predict_proba(study.ann.images[:1])[0]
     confusion = study.model.annotators_["over"].confusion
     for row, column in [(0, 0), (8, 9), (4, 4)]:
         wrong = sum(posterior[i, row, column] * confusion[i, j] for i in range(2) for j in range(2) if i != j)
         assert error[row, column] == pytest.approx(wrong, abs=1e-6)  # type: ignore[index]
-    maps, top = gallery.rater_maps(["good", "over"], evidence.cases)
+    maps, top = gallery.rater_maps(["good", "over"], statistics.cases)
     assert top == pytest.approx(np.ceil(10 * error.max()) / 10)  # type: ignore[union-attr]
     assert len(maps[0].tiles) == 3
 
@@ -163,8 +163,8 @@ def test_error_maps_show_the_chance_of_a_wrong_label(make_study) -> None:
 def test_other_methods_show_differences_on_what_the_rater_labelled(make_study) -> None:
     study = make_study(pixel_wise=False)
     study.ann._masks[1:, 1] = 255
-    evidence = gather(study.model, study.ann)
-    maps, top = Gallery(study.model, study.ann, evidence).rater_maps(study.ann.raters, evidence.cases)
+    statistics = case_statistics(study.model, study.ann)
+    maps, top = Gallery(study.model, study.ann, statistics).rater_maps(study.ann.raters, statistics.cases)
     assert top is None
     assert [tile.title for tile in maps[1].tiles] == ["item_0"]
 
@@ -218,8 +218,9 @@ def test_scores_as_table_and_chart(make_study, tmp_path: Path) -> None:
     study = make_study(pixel_wise=True)
     page = Page(report(study.model, study.ann, tmp_path / "r.html", scores=NESTED))
     assert len(page.all("tr", class_="current")) == 2
-    assert "dice ↑" in page.text
-    assert "cm_rmse ↓" in page.text
+    assert "foreground Dice ↑" in page.text
+    assert "CM RMSE ↓" in page.text
+    assert "0.9200" in page.text
     assert page.all("img", alt="Bar chart")
     flat = Page(report(study.model, study.ann, tmp_path / "r.html", scores={"dice": np.float32(0.5), "items": 3}))
     assert "Setting " not in flat.text

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotruth.reporting.words import describe, direction, percent, short
+from annotruth.reporting.words import describe, heading, percent, score, short
 
 TWO, SHARES = ["background", "lesion"], np.array([0.8, 0.2])
 
@@ -87,5 +87,14 @@ def test_short_names_have_the_length_asked_for(most: int) -> None:
     assert short("tiny", most) == "tiny"
 
 
-def test_which_way_is_better() -> None:
-    assert [direction(m) for m in ("dice", "cm-rmse", "CM_error", "mystery")] == ["higher", "lower", "lower", ""]
+def test_titles_and_arrows_come_from_the_record_or_else_from_words_of_the_name() -> None:
+    shown = [
+        heading(name) for name in ("dice", "confusion_rmse", "margin", "vote_entropy", "surface-distance", "CM_loss")
+    ]
+    assert shown == ["foreground Dice ↑", "CM RMSE ↓", "dominance ↑", "vote entropy", "surface-distance ↓", "CM_loss ↓"]
+    assert heading("mystery") == "mystery"
+
+
+def test_scores_are_written_as_the_record_says() -> None:
+    assert [score(0.12345, name) for name in ("dice", "margin", "mystery")] == ["0.1235", "+0.12", "0.123"]
+    assert score(float("nan"), "dice") == score(None, "mystery") == "–"

@@ -20,6 +20,7 @@ def demo(
 
     fresh_folder(output, overwrite)
     from annotruth.experiments.demo import run_demo
+    from annotruth.metrics import METRICS
 
     screen.print(
         "1,000 noisy digits to learn from, 500 held out. Five simulated raters: good (the truth itself), over "
@@ -28,8 +29,9 @@ def demo(
     scores = run_demo(output, seed, progress=not quiet, tell=lambda line: screen.print(f"  {line}"))
     for setting, methods in scores.items():
         table = Table(title=f"{setting} labels, held-out digits" if setting == "dense" else "one label per image")
-        for column in ("method", "foreground Dice", "CM RMSE"):
-            table.add_column(column, justify="left" if column == "method" else "right")
+        table.add_column("method")
+        for metric in ("dice", "cm_rmse"):
+            table.add_column(METRICS[metric].heading, justify="right")
         for method, row in methods.items():
             table.add_row(method, f"{row['dice']:.3f}", f"{row['cm_rmse']:.3f}")
         screen.print(table)

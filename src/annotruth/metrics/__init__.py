@@ -1,21 +1,39 @@
-"""Scores: overlap of masks, recovery of annotators' confusion, agreement between raters. Pure functions."""
+"""Scores: overlap of masks, recovery of annotators' confusion, agreement between raters. Pure functions.
+
+Every metric has a record in ``METRICS``, from which tables, plots and the report know its title, which way is better
+and how its numbers are written. Every module of this folder is found, and a metric registered in it is a name here.
+"""
+
+from importlib import import_module
+from pkgutil import iter_modules
 
 from annotruth.data.confusion import confusion_counts
-from annotruth.metrics.agreement import cohen_kappa, disagreement, fleiss_kappa, krippendorff_alpha
+from annotruth.metrics.agreement import (
+    cohen_kappa,
+    disagreement,
+    fleiss_kappa,
+    krippendorff_alpha,
+    pairwise_disagreement,
+    vote_entropy,
+)
 from annotruth.metrics.confusion import (
     accuracy,
     confusion_error,
     confusion_matrix,
     confusion_rmse,
+    dominance_margin,
     expected_confusion,
     per_item_confusion,
     skill,
 )
 from annotruth.metrics.overlap import dice, dice_per_item, iou, iou_per_item, mean_iou, soft_dice
 from annotruth.metrics.pairs import ged, ged_per_item, pairwise_dice
+from annotruth.metrics.registry import METRICS, Metric, find_metric, metric
 from annotruth.metrics.votes import vote_counts
 
 __all__ = [
+    "METRICS",
+    "Metric",
     "accuracy",
     "cohen_kappa",
     "confusion_counts",
@@ -25,7 +43,9 @@ __all__ = [
     "dice",
     "dice_per_item",
     "disagreement",
+    "dominance_margin",
     "expected_confusion",
+    "find_metric",
     "fleiss_kappa",
     "ged",
     "ged_per_item",
@@ -33,9 +53,17 @@ __all__ = [
     "iou_per_item",
     "krippendorff_alpha",
     "mean_iou",
+    "metric",
     "pairwise_dice",
+    "pairwise_disagreement",
     "per_item_confusion",
     "skill",
     "soft_dice",
     "vote_counts",
+    "vote_entropy",
 ]
+
+for _module in sorted(found.name for found in iter_modules(__path__)):
+    import_module(f"{__name__}.{_module}")
+for _record in METRICS.values():  # those of a new file, which is named nowhere above; it may have its function's name
+    globals()[_record.function.__name__] = _record.function

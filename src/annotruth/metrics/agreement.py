@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Literal
 
 import numpy as np
@@ -9,10 +10,12 @@ import numpy as np
 from annotruth.data.annotations import Annotations
 from annotruth.data.confusion import confusion_counts, is_labelled
 from annotruth.errors import InputError
+from annotruth.metrics.registry import metric
 from annotruth.metrics.votes import Masks, count_classes, each_item, vote_counts
 from annotruth.validation import MISSING_PIXEL, one_of
 
 
+@metric("Cohen's kappa", "prediction", "truth", "n_classes", range=(-1.0, 1.0))
 def cohen_kappa(a: np.ndarray, b: np.ndarray, n_classes: int | None = None) -> float:
     """Cohen's kappa: the agreement of two raters beyond chance.
 
@@ -44,6 +47,7 @@ def cohen_kappa(a: np.ndarray, b: np.ndarray, n_classes: int | None = None) -> f
     return _beyond_chance(observed, chance)
 
 
+@metric("Fleiss' kappa", "answers", "n_classes", range=(-1.0, 1.0))
 def fleiss_kappa(answers: Annotations | np.ndarray, n_classes: int | None = None) -> float:
     """Fleiss' kappa: the agreement of any number of raters beyond chance.
 
@@ -72,6 +76,7 @@ def fleiss_kappa(answers: Annotations | np.ndarray, n_classes: int | None = None
     return _beyond_chance(float(agreeing.mean()), float(share @ share))
 
 
+@metric("Krippendorff's alpha", "answers", range=(-1.0, 1.0))
 def krippendorff_alpha(
     answers: Annotations | np.ndarray,
     level: Literal["nominal", "ordinal", "interval"] = "nominal",
@@ -106,8 +111,9 @@ def krippendorff_alpha(
     return 1 - float((coincidence * distance).sum() / expected) if expected > 0 else float("nan")
 
 
-def disagreement(labels: Masks, n_classes: int | None = None) -> np.ndarray:
-    """How far raters disagree on each item: (items,), to sort cases by.
+@metric("vote entropy", "masks", "n_classes", better="neither", axes=("item",), form=".3f")
+def vote_entropy(labels: Masks, n_classes: int | None = None) -> np.ndarray:
+    """How evenly the raters' votes are spread on each item: (items,), to sort cases by.
 
     The entropy of the votes on a pixel, averaged over the item's pixels that somebody labelled, as a share of the
     entropy of votes that are spread evenly over all classes: 0 = all agree, 1 = as divided as can be. For a label
@@ -121,7 +127,7 @@ def disagreement(labels: Masks, n_classes: int | None = None) -> np.ndarray:
     Examples
     --------
     >>> agreed, divided = [[[0, 1]], [[0, 1]]], [[[0, 1]], [[0, 0]]]
-    >>> disagreement(np.array([agreed, divided]))
+    >>> vote_entropy(np.array([agreed, divided]))
     array([0. , 0.5])
     """
     if isinstance(labels, Annotations) and labels.kind == "labels":
@@ -134,6 +140,61 @@ def disagreement(labels: Masks, n_classes: int | None = None) -> np.ndarray:
         voted = ~np.isnan(entropy)
         scores.append(float(entropy[voted].mean()) if voted.any() else float("nan"))
     return np.array(scores)
+
+
+@metric("pairwise disagreement", "masks", "n_classes", better="neither", axes=("item",), form=".3f")
+def pairwise_disagreement(
+    labels: Masks, n_classes: int | None = None, *, estimate: np.ndarray | None = None
+) -> np.ndarray:
+    """Chance that two raters differ on a pixel that any of them marked as foreground: (items,).
+
+    For every such pixel that two raters or more labelled, the share of pairs of raters whose labels differ; then the
+    mean over these pixels: 0 = all agree, 1 = no two raters say the same. For a label table, the share of pairs of
+    answers that differ, whatever the class. 0 where nobody marked anything; nan where no pixel has two labels.
+
+    Parameters
+    ----------
+    labels : annotations of either kind; or masks (items, raters, *spatial) or one (raters, *spatial) array per item
+    n_classes : by default as many as the annotations name, or as the labels show
+    estimate : (items, *spatial) class numbers that take the place of the second rater in items where no pixel has two
+
+    Examples
+    --------
+    >>> pairwise_disagreement(np.array([[[[0, 1, 1]], [[0, 0, 1]]]]))  # of two pixels that anybody marked, one
+    array([0.5])
+    """
+    if isinstance(labels, Annotations) and labels.kind == "labels":
+        answers = vote_counts(labels)
+        return np.array([_differing_pairs(item[:, None]) if item.sum() > 1 else float("nan") for item in answers])
+    n_classes = count_classes(labels, n_classes)
+    scores: list[float] = []
+    for item in each_item(labels):
+        is_labelled(item, n_classes, f"Item {len(scores)}")
+        votes = np.stack([(item == label).sum(axis=0) for label in range(n_classes)])
+        if estimate is not None and votes.sum(axis=0).max(initial=0) < 2:
+            votes += estimate[len(scores)] == np.arange(n_classes).reshape(-1, *[1] * (item.ndim - 1))
+        twice = votes.sum(axis=0) > 1
+        marked = twice & (votes[1:].sum(axis=0) > 0)
+        scores.append(_differing_pairs(votes[:, marked]) if marked.any() else 0.0 if twice.any() else float("nan"))
+    return np.array(scores)
+
+
+def disagreement(labels: Masks, n_classes: int | None = None) -> np.ndarray:
+    """Give :func:`vote_entropy`, which this was called before; it goes away with the next version."""
+    warnings.warn(
+        "annotruth.metrics.disagreement is now called vote_entropy, and the old name goes away with the next version; "
+        "for the chance that two raters differ there is pairwise_disagreement.",
+        DeprecationWarning,
+        stacklevel=2,
+    )
+    return vote_entropy(labels, n_classes)
+
+
+def _differing_pairs(votes: np.ndarray) -> float:
+    """Share of pairs of raters who differ, the mean over pixels, of votes (classes, pixels), two or more on each."""
+    votes, voters = votes.astype(float), votes.sum(axis=0).astype(float)
+    alike = (votes * (votes - 1)).sum(axis=0) / (voters * (voters - 1))
+    return float(1 - alike.mean())
 
 
 def _entropy(votes: np.ndarray) -> np.ndarray:

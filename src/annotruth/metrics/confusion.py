@@ -6,6 +6,7 @@ import numpy as np
 
 from annotruth.data.confusion import confusion_counts, is_labelled, normalise_rows
 from annotruth.errors import InputError
+from annotruth.metrics.registry import metric
 from annotruth.validation import MISSING_PIXEL
 
 
@@ -31,6 +32,7 @@ def confusion_matrix(truth: np.ndarray, observed: np.ndarray, n_classes: int, *,
     return normalise_rows(confusion_counts(truth, observed, n_classes, batch_axes=batch_axes))
 
 
+@metric("CM RMSE", "confusion", "true_confusion", better="lower", name="cm_rmse")
 def confusion_rmse(estimate: np.ndarray, truth: np.ndarray) -> float:
     """Root mean squared error of the entries of confusion matrices.
 
@@ -49,6 +51,7 @@ def confusion_rmse(estimate: np.ndarray, truth: np.ndarray) -> float:
     return float(np.sqrt((difference**2).mean())) if difference.size else float("nan")
 
 
+@metric("CM error", "confusion", "true_confusion", better="lower", range=(0.0, 2.0), name="cm_error")
 def confusion_error(estimate: np.ndarray, truth: np.ndarray) -> float:
     """Error of confusion matrices as in Tanno et al. 2019: (1 / (R·L)) Σ_r ‖A_r − Â_r‖²_F.
 
@@ -68,6 +71,7 @@ def confusion_error(estimate: np.ndarray, truth: np.ndarray) -> float:
     return float((difference**2).sum(axis=-1).mean()) if difference.size else float("nan")
 
 
+@metric("skill", "confusion", axes=("rater",), form=".3f")
 def skill(confusion: np.ndarray) -> np.ndarray:
     """Skill of each rater: the mean of the diagonal, (...,) from (..., true, observed).
 
@@ -85,6 +89,23 @@ def skill(confusion: np.ndarray) -> np.ndarray:
     return np.divide(total, count, out=np.full(np.shape(total), np.nan), where=count > 0)
 
 
+@metric("dominance", "confusion", range=(-1.0, 1.0), form="+.2f", name="margin")
+def dominance_margin(confusion: np.ndarray) -> float:
+    """By how much the mean of matrices (raters, classes, classes) is diagonally dominant; negative if it is not.
+
+    The least, over all columns, of the diagonal entry less the largest other one.
+
+    Examples
+    --------
+    >>> round(dominance_margin(np.array([[[0.9, 0.1], [0.5, 0.5]], [[0.9, 0.1], [0.7, 0.3]]])), 3)
+    0.3
+    """
+    mean = np.asarray(confusion).mean(axis=0)
+    rival = np.where(np.eye(len(mean), dtype=bool), -np.inf, mean).max(axis=0)
+    return float((np.diag(mean) - rival).min())
+
+
+@metric("accuracy", "prediction", "truth")
 def accuracy(prediction: np.ndarray, truth: np.ndarray) -> float:
     """Share of labels that are right, where both are known: not -1, nor 255 in masks; nan if none is.
 

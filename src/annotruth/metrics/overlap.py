@@ -8,8 +8,10 @@ import numpy as np
 
 from annotruth.data.confusion import confusion_counts
 from annotruth.errors import InputError
+from annotruth.metrics.registry import mean_of_known, metric
 
 
+@metric("foreground Dice", "prediction", "truth", "n_classes")
 def dice(prediction: np.ndarray, truth: np.ndarray, n_classes: int = 2, *, include_background: bool = False) -> float:
     """Dice score: the mean over items of the mean over foreground classes.
 
@@ -34,6 +36,7 @@ def dice(prediction: np.ndarray, truth: np.ndarray, n_classes: int = 2, *, inclu
     return _mean_over_items(dice_per_item(prediction, truth, n_classes), include_background)
 
 
+@metric("Dice", "prediction", "truth", "n_classes", axes=("item", "class"))
 def dice_per_item(prediction: np.ndarray, truth: np.ndarray, n_classes: int = 2) -> np.ndarray:
     """Dice score of each item and class: (items, n_classes), background first. See :func:`dice`.
 
@@ -48,6 +51,7 @@ def dice_per_item(prediction: np.ndarray, truth: np.ndarray, n_classes: int = 2)
     return _ratio(2 * shared, in_prediction + in_truth, empty)
 
 
+@metric("foreground IoU", "prediction", "truth", "n_classes")
 def iou(prediction: np.ndarray, truth: np.ndarray, n_classes: int = 2, *, include_background: bool = False) -> float:
     """Intersection over union (Jaccard): the mean over items of the mean over foreground classes.
 
@@ -61,6 +65,7 @@ def iou(prediction: np.ndarray, truth: np.ndarray, n_classes: int = 2, *, includ
     return _mean_over_items(iou_per_item(prediction, truth, n_classes), include_background)
 
 
+@metric("IoU", "prediction", "truth", "n_classes", axes=("item", "class"))
 def iou_per_item(prediction: np.ndarray, truth: np.ndarray, n_classes: int = 2) -> np.ndarray:
     """Intersection over union of each item and class: (items, n_classes), background first. See :func:`dice`.
 
@@ -73,6 +78,7 @@ def iou_per_item(prediction: np.ndarray, truth: np.ndarray, n_classes: int = 2) 
     return _ratio(shared, in_prediction + in_truth - shared, empty)
 
 
+@metric("mIoU", "prediction", "truth", "n_classes", name="miou")
 def mean_iou(prediction: np.ndarray, truth: np.ndarray, n_classes: int) -> float:
     """Mean intersection over union (mIoU) as segmentation benchmarks define it.
 
@@ -95,6 +101,7 @@ def mean_iou(prediction: np.ndarray, truth: np.ndarray, n_classes: int) -> float
     return float((shared[union > 0] / union[union > 0]).mean()) if counts.any() else float("nan")
 
 
+@metric("soft Dice", "foreground", "soft_truth")
 def soft_dice(
     probability: np.ndarray, soft_truth: np.ndarray, thresholds: Sequence[float] = (0.1, 0.3, 0.5, 0.7, 0.9)
 ) -> float:
@@ -131,18 +138,6 @@ def soft_dice(
         a, b = values[0] > threshold, values[1] > threshold
         scores.append(_ratio(2 * (a & b).sum(axis=pixels), a.sum(axis=pixels) + b.sum(axis=pixels), nothing))
     return mean_of_known(np.mean(scores, axis=0))
-
-
-def mean_of_known(values: np.ndarray) -> float:
-    """Mean without nan entries; nan only if there is nothing else.
-
-    Examples
-    --------
-    >>> mean_of_known(np.array([1.0, np.nan, 2.0]))
-    1.5
-    """
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if known.size else float("nan")
 
 
 def _validate(prediction: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from annotruth.data.confusion import is_labelled
 from annotruth.errors import InputError
-from annotruth.metrics.overlap import mean_of_known
+from annotruth.metrics.registry import mean_of_known, metric
 from annotruth.metrics.votes import Masks, count_classes, each_item
 from annotruth.validation import one_of
 
@@ -16,6 +16,7 @@ BLOCK = 1 << 18
 """Pixels compared at a time: bounds memory, and keeps counts in float32 exact (below 2²⁴)."""
 
 
+@metric("Dice between raters", "masks", "n_classes", axes=("rater", "rater"))
 def pairwise_dice(masks: Masks, n_classes: int | None = None) -> np.ndarray:
     """Dice score between every two raters: the mean over the items both labelled, and over foreground classes.
 
@@ -46,6 +47,7 @@ def pairwise_dice(masks: Masks, n_classes: int | None = None) -> np.ndarray:
     return np.divide(total, items, out=np.full(np.shape(items), np.nan), where=np.asarray(items) > 0)
 
 
+@metric("GED", "samples", "masks", "n_classes", better="lower", range=(0.0, 2.0))
 def ged(samples: Masks, references: Masks, n_classes: int = 2, *, overlap: Literal["dice", "iou"] = "dice") -> float:
     """Generalised energy distance between sampled masks and the raters' masks, the mean over items.
 
@@ -71,6 +73,7 @@ def ged(samples: Masks, references: Masks, n_classes: int = 2, *, overlap: Liter
     return mean_of_known(ged_per_item(samples, references, n_classes, overlap=overlap))
 
 
+@metric("GED", "samples", "masks", "n_classes", better="lower", range=(0.0, 2.0), axes=("item",))
 def ged_per_item(
     samples: Masks, references: Masks, n_classes: int = 2, *, overlap: Literal["dice", "iou"] = "dice"
 ) -> np.ndarray:

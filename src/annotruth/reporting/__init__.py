@@ -14,12 +14,13 @@ from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.io import atomic
 from annotruth.reporting import tiles, words
+from annotruth.reporting.case_statistics import case_statistics
 from annotruth.reporting.content import in_short, nested_scores, rater_rows, settings, versions
-from annotruth.reporting.evidence import Model, check_classes, gather
-from annotruth.reporting.figures import heading, score_bars, training_curves
+from annotruth.reporting.figures import score_bars, training_curves
 from annotruth.reporting.gallery import MAPS_PER_RATER, MOST_RATERS, Gallery
-from annotruth.reporting.labels import check_labels, gather_labels, labels_in_short, shown_suspects, suspects
-from annotruth.reporting.recurrences import strips
+from annotruth.reporting.labels import check_labels, label_statistics, labels_in_short, shown_suspects, suspects
+from annotruth.reporting.model import Model, check_classes
+from annotruth.reporting.panels import Page, panels_of
 
 __all__ = ["report", "suspects"]
 
@@ -73,10 +74,13 @@ def report(
     if max_cases is not None and max_cases < 0:
         raise InputError(f"max_cases must be 0 or more, found {max_cases}.")
     compared = nested_scores(scores, model.method)
-    template, content = (_label_page if ann.kind == "labels" else _mask_page)(model, ann, max_cases)
+    environment = _environment()
+    make = _label_page if ann.kind == "labels" else _mask_page
+    template, content = make(model, ann, max_cases, environment)
     titles = {"summary": "Summary", "scores": "Scores", "raters": "Raters", "confusion": "Confusion"}
+    titles |= {panel.anchor: panel.in_contents for panel in content["panels"] if panel.in_contents}
     titles |= {**content.pop("titles"), "training": "Training", "settings": "Settings"}
-    page = _environment().get_template(template).render(
+    page = environment.get_template(template).render(
         method=model.method,
         ann=ann,
         warnings=list(model.warnings_),
@@ -96,26 +100,27 @@ def report(
     return path
 
 
-def _mask_page(model: Model, ann: Annotations, max_cases: int | None) -> tuple[str, dict[str, Any]]:
+def _mask_page(
+    model: Model, ann: Annotations, max_cases: int | None, environment: Environment
+) -> tuple[str, dict[str, Any]]:
     """The template of a report on masks, and what it shows."""
     _check_masks(model, ann)
-    evidence = gather(model, ann)
+    statistics = case_statistics(model, ann)
     rows = rater_rows(
-        model, ann, evidence.mean_agreement, evidence.labelled_items,
-        lambda confusion: words.describe(confusion, ann.classes, evidence.shares),
+        model, ann, statistics.mean_agreement, statistics.labelled_items,
+        lambda confusion: words.describe(confusion, ann.classes, statistics.shares),
     )  # fmt: skip
-    gallery = Gallery(model, ann, evidence)
-    disputed = evidence.most_disputed(MOST_CASES if max_cases is None else max_cases)
+    gallery = Gallery(model, ann, statistics)
+    disputed = statistics.most_disputed(MOST_CASES if max_cases is None else max_cases)
     mapped = [row.name for row in rows][-MOST_RATERS:]
-    # Maps need a few cases even where no gallery is wanted.
-    maps, top_error = gallery.rater_maps(mapped, disputed or evidence.most_disputed(MAPS_PER_RATER))
-    changing = strips(model, ann, gallery, disputed or evidence.most_disputed(MAPS_PER_RATER))
-    recurrences = {"recurrences": "Recurrences"} if changing else {}
+    # Maps and panels need a few cases even where no gallery is wanted.
+    mapped_cases = disputed or statistics.most_disputed(MAPS_PER_RATER)
+    maps, top_error = gallery.rater_maps(mapped, mapped_cases)
     return "masks.html.j2", {
-        "titles": {**recurrences, "error-maps": "Error maps", "cases": "Cases"},
-        "strips": changing,
-        "evidence": evidence,
-        "in_short": in_short(rows, evidence),
+        "titles": {"error-maps": "Error maps", "cases": "Cases"},
+        "panels": panels_of(Page(model, ann, gallery, mapped_cases, environment)),
+        "statistics": statistics,
+        "in_short": in_short(rows, statistics),
         "colours": tiles.class_colours(len(ann.classes)),
         "rows": rows,
         "matrices": [row for row in rows if row.confusion is not None],
@@ -127,32 +132,34 @@ def _mask_page(model: Model, ann: Annotations, max_cases: int | None) -> tuple[s
         "views": gallery.views,
         "tiles": tiles,
         "coarse": gallery.coarse,
-        "complement": getattr(model, "complement_", None) if ann.has_negatives else None,
     }
 
 
-def _label_page(model: Model, ann: Annotations, max_cases: int | None) -> tuple[str, dict[str, Any]]:
+def _label_page(
+    model: Model, ann: Annotations, max_cases: int | None, environment: Environment
+) -> tuple[str, dict[str, Any]]:
     """The template of a report on a label table, and what it shows."""
     check_labels(model, ann)
-    evidence = gather_labels(model, ann)
+    statistics = label_statistics(model, ann)
     every = rater_rows(
-        model, ann, evidence.agreement, evidence.answered,
-        lambda confusion: words.describe_answers(confusion, ann.classes, evidence.shares),
+        model, ann, statistics.agreement, statistics.answered,
+        lambda confusion: words.describe_answers(confusion, ann.classes, statistics.shares),
     )  # fmt: skip
     busiest = [row.name for row in sorted(every, key=lambda row: -row.labelled)]
     rows, matrices = (
         [row for row in every if row.name in kept] for kept in (set(busiest[:MOST_ROWS]), set(busiest[:MOST_MATRICES]))
     )
-    unsure = int((evidence.wrong > 0.5).sum())
+    unsure = int((statistics.wrong > 0.5).sum())
     return "labels.html.j2", {
         "titles": {"items": "Items"},
-        "evidence": evidence,
-        "in_short": labels_in_short(evidence, every, unsure),
+        "panels": panels_of(Page(model, ann, None, (), environment)),
+        "statistics": statistics,
+        "in_short": labels_in_short(statistics, every, unsure),
         "rows": rows,
         "matrices": [row for row in matrices if row.confusion is not None],
         "many": len(every) if len(every) > MOST_MATRICES else 0,
         "unsure": unsure,
-        "suspects": shown_suspects(evidence, MOST_ITEMS if max_cases is None else max_cases),
+        "suspects": shown_suspects(statistics, MOST_ITEMS if max_cases is None else max_cases),
         "most_classes": MOST_CLASSES,
     }
 
@@ -176,6 +183,7 @@ def _environment() -> Environment:
         unbroken=words.unbroken,
         number=words.number,
         short=words.short,
-        heading=heading,
+        heading=words.heading,
+        score=words.score,
     )
     return environment

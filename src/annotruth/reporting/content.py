@@ -16,8 +16,9 @@ from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.fusion.ranking import most_frequent_error, ranking
 from annotruth.reporting import tiles
-from annotruth.reporting.evidence import Evidence, Model
+from annotruth.reporting.case_statistics import CaseStatistics
 from annotruth.reporting.figures import Nested
+from annotruth.reporting.model import Model
 from annotruth.reporting.words import Habit, number, percent, short
 
 MOST_NUMBERED_CLASSES = 11
@@ -104,11 +105,11 @@ def _ranks(model: Model) -> dict[str, str]:
     return {name: f"{rank}{more}" for name, rank, more in zip(table["rater"], table["rank"], between)}
 
 
-def in_short(rows: list[RaterRow], evidence: Evidence) -> list[str]:
+def in_short(rows: list[RaterRow], statistics: CaseStatistics) -> list[str]:
     """The findings in a few plain sentences."""
     told = []
-    if evidence.dice is not None:
-        told.append(f"The estimate reaches a mean Dice of {number(evidence.dice, 3)} against the known truth.")
+    if statistics.dice is not None:
+        told.append(f"The estimate reaches a mean Dice of {number(statistics.dice, 3)} against the known truth.")
     ranked = sorted((row for row in rows if row.agreement is not None), key=lambda row: -(row.agreement or 0))
     if len(ranked) > 1:
         best, worst = ranked[0], ranked[-1]
@@ -117,8 +118,8 @@ def in_short(rows: list[RaterRow], evidence: Evidence) -> list[str]:
             f"Closest to the estimated truth is {short(best.name)} (Dice {number(best.agreement)}), "
             f"furthest {short(worst.name)} (Dice {number(worst.agreement)}){how}."
         )
-    if len(evidence.cases) > 1:
-        disputed = evidence.most_disputed(1)[0]
+    if len(statistics.cases) > 1:
+        disputed = statistics.most_disputed(1)[0]
         told.append(
             f"The most disputed case is {short(disputed.name, 48)} (disagreement {percent(disputed.disagreement)})."
         )

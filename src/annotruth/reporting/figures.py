@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib
@@ -15,7 +15,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from annotruth.reporting.words import direction, short
+from annotruth.reporting.words import heading, score, short
 
 INK, FAINT, GRID = "#20262e", "#59636f", "#d9dde3"
 EMPHASIS, PLAIN, SECOND = "#0b5fa5", "#a9b3bf", "#c2510a"
@@ -74,44 +74,36 @@ def score_bars(scores: Nested, method: str) -> str:
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(width, 0.6 * len(heights) + 0.27 * sum(heights)), layout="constrained")
         if alone:
-            _bars(figure.subplots(), {heading(metric): rows[0][metric] for metric in metrics}, emphasised=None)
+            texts = [score(rows[0][metric], metric) for metric in metrics]
+            _bars(figure.subplots(), {heading(metric): rows[0][metric] for metric in metrics}, texts, emphasised=None)
             return _svg(figure)
         panels = figure.subplots(len(scores), len(metrics), squeeze=False, sharex="col", height_ratios=heights)
         for line, (setting, by_method) in zip(panels, scores.items(), strict=True):
             for metric, panel in zip(metrics, line, strict=True):
                 values = {name: row.get(metric, math.nan) for name, row in by_method.items()}
-                _bars(panel, values, emphasised=method, names=metric == metrics[0])
+                texts = [score(value, metric) for value in values.values()]
+                _bars(panel, values, texts, emphasised=method, names=metric == metrics[0])
                 panel.set_title(f"{short(setting)} · {heading(metric)}")
         return _svg(figure)
-
-
-def heading(metric: str) -> str:
-    """A metric's name with an arrow that shows which way is better.
-
-    Examples
-    --------
-    >>> heading("dice"), heading("cm_rmse")
-    ('dice ↑', 'cm_rmse ↓')
-    """
-    return f"{metric} {({'higher': '↑', 'lower': '↓'}).get(direction(metric), '')}".rstrip()
 
 
 def _line(panel: Axes, epochs: pd.Series, values: pd.Series, colour: str, label: str) -> None:
     panel.plot(epochs, values, color=colour, label=label, linewidth=1.8, marker="o" if len(epochs) < 30 else "", ms=3)
 
 
-def _bars(panel: Axes, values: Mapping[str, float], emphasised: str | None, names: bool = True) -> None:
-    """Draw one bar per value; without a name to emphasise all stand out alike."""
+def _bars(
+    panel: Axes, values: Mapping[str, float], texts: Sequence[str], emphasised: str | None, names: bool = True
+) -> None:
+    """Draw one bar per value, with its number beside it; without a name to emphasise all stand out alike."""
     known = [0 if math.isnan(value) else value for value in values.values()]
     positions = range(len(values))
     panel.barh(
         positions, known, height=0.68, color=[EMPHASIS if emphasised in (name, None) else PLAIN for name in values]
     )
-    for position, value, length in zip(positions, values.values(), known, strict=True):
+    for position, text, length in zip(positions, texts, known, strict=True):
         panel.annotate(
-            "–" if math.isnan(value) else f"{value:.3f}", (length, position), (3, 0), textcoords="offset points",
-            va="center", fontsize=8, clip_on=False,
-        )  # fmt: skip
+            text, (length, position), (3, 0), textcoords="offset points", va="center", fontsize=8, clip_on=False
+        )
     panel.set_yticks(positions, [short(name, 18) for name in values] if names else [""] * len(values))
     for label, name in zip(panel.get_yticklabels(), values, strict=True):
         label.set(color=INK, fontweight="bold" if name == emphasised else "normal")

@@ -10,7 +10,8 @@ import numpy as np
 
 from annotruth.data.annotations import Annotations
 from annotruth.reporting import tiles
-from annotruth.reporting.evidence import Case, Evidence, Model, estimate
+from annotruth.reporting.case_statistics import Case, CaseStatistics
+from annotruth.reporting.model import Model, estimate
 from annotruth.reporting.words import number, percent
 from annotruth.validation import MISSING_PIXEL
 
@@ -82,7 +83,7 @@ class Gallery:
 
     model: Model
     ann: Annotations
-    evidence: Evidence
+    statistics: CaseStatistics
     views: dict[int, View] = field(default_factory=dict)
 
     def view(self, index: int) -> View:
@@ -145,7 +146,7 @@ class Gallery:
     @property
     def coarse(self) -> bool:
         """Whether raters drew strokes, not whole masks: what is not there, or less than half of what they saw."""
-        return self.ann.has_negatives or self.evidence.missing_pixels > 0.5
+        return self.ann.has_negatives or self.statistics.missing_pixels > 0.5
 
     def rater_maps(self, raters: Iterable[str], cases: Sequence[Case]) -> tuple[list[RaterMaps], float | None]:
         """Draw where raters err: by probability for pixel-wise methods, else where they differ from the estimate.
@@ -207,7 +208,7 @@ class Gallery:
         r = self.ann.raters.index(rater)
         # Cases of the gallery first: their pictures are in the file already.
         in_gallery = {case.index for case in cases}
-        labelled = [case for case in self.evidence.cases if case.labelled[r]]
+        labelled = [case for case in self.statistics.cases if case.labelled[r]]
         labelled.sort(key=lambda case: (case.index not in in_gallery, case.agreement[r]))
         made = []
         for case in labelled[:MAPS_PER_RATER]:

@@ -16,18 +16,18 @@ from annotruth.fusion.em import log_of, truth_posterior
 from annotruth.fusion.votes import first_answers
 from annotruth.reporting import tiles
 from annotruth.reporting.content import RaterRow
-from annotruth.reporting.evidence import Model, check_classes
+from annotruth.reporting.model import Model, check_classes
 from annotruth.reporting.words import number, percent, short
 from annotruth.validation import MISSING_LABEL
 
-LEAST_CHANCE = 1e-6
+MIN_PROBABILITY = 1e-6
 """No answer is taken to be quite impossible: a matrix that says so has not seen enough."""
 THUMB = 160
 """Longest side of an item's picture in pixels."""
 
 
 @dataclass(frozen=True)
-class LabelEvidence:
+class LabelStatistics:
     """All items in order.
 
     Attributes
@@ -86,8 +86,8 @@ class LabelEvidence:
         return order[self.vote[order] != MISSING_LABEL][:count]
 
 
-def gather_labels(model: Model, ann: Annotations) -> LabelEvidence:
-    """Look at every item once.
+def label_statistics(model: Model, ann: Annotations) -> LabelStatistics:
+    """Weigh what the network says of each item with the answers to it.
 
     posterior[i, k] ∝ predicted[i, k] · Π_answers confusion[rater, k, label], over the raters that the model knows.
     """
@@ -97,9 +97,9 @@ def gather_labels(model: Model, ann: Annotations) -> LabelEvidence:
         if who in model.annotators_:
             nobody = np.zeros(len(items), dtype=np.int32)
             alone = Answers(np.arange(len(items), dtype=np.int32), nobody, labels)
-            confusion = np.maximum(model.annotators_[who].confusion, LEAST_CHANCE)
+            confusion = np.maximum(model.annotators_[who].confusion, MIN_PROBABILITY)
             posterior[items], _ = truth_posterior(alone, log_of(posterior[items]), log_of(confusion[None]))
-    return LabelEvidence(ann, predicted, posterior)
+    return LabelStatistics(ann, predicted, posterior)
 
 
 def suspects(model: Model, ann: Annotations) -> pd.DataFrame:
@@ -129,16 +129,16 @@ def suspects(model: Model, ann: Annotations) -> pd.DataFrame:
     2  item_1    dog   0.05      dog         0.95
     """
     check_labels(model, ann)
-    evidence = gather_labels(model, ann)
-    order = evidence.most_suspect(len(ann))
-    classes, likeliest = np.array(ann.classes, dtype=object), evidence.posterior.argmax(axis=1)
+    statistics = label_statistics(model, ann)
+    order = statistics.most_suspect(len(ann))
+    classes, likeliest = np.array(ann.classes, dtype=object), statistics.posterior.argmax(axis=1)
     return pd.DataFrame(
         {
             "item": [ann.items[index] for index in order],
-            "answer": classes[evidence.vote[order]],
-            "wrong": evidence.wrong[order],
+            "answer": classes[statistics.vote[order]],
+            "wrong": statistics.wrong[order],
             "estimate": classes[likeliest[order]],
-            "probability": evidence.posterior[order, likeliest[order]],
+            "probability": statistics.posterior[order, likeliest[order]],
         }
     )
 
@@ -170,33 +170,33 @@ class Suspect:
     truth: str | None
 
 
-def shown_suspects(evidence: LabelEvidence, count: int) -> list[Suspect]:
+def shown_suspects(statistics: LabelStatistics, count: int) -> list[Suspect]:
     """The items most likely mislabelled, with their pictures."""
-    ann, shown = evidence.ann, []
+    ann, shown = statistics.ann, []
     first = first_answers(ann.answers, len(ann))
-    for index in evidence.most_suspect(count):
+    for index in statistics.most_suspect(count):
         here = slice(first[index], first[index + 1])
-        likeliest = int(evidence.posterior[index].argmax())
+        likeliest = int(statistics.posterior[index].argmax())
         known = ann.truth[index] if ann.has_truth else MISSING_LABEL
         shown.append(
             Suspect(
                 name=ann.items[index],
                 picture=_thumb(ann.item_image(index)),
-                answers=_said(ann, ann.answers.rater[here], ann.answers.label[here]),
-                wrong=float(evidence.wrong[index]),
+                answers=_answers_by_class(ann, ann.answers.rater[here], ann.answers.label[here]),
+                wrong=float(statistics.wrong[index]),
                 estimate=ann.classes[likeliest],
-                probability=float(evidence.posterior[index, likeliest]),
+                probability=float(statistics.posterior[index, likeliest]),
                 truth=None if known == MISSING_LABEL else ann.classes[known],
             )
         )
     return shown
 
 
-def labels_in_short(evidence: LabelEvidence, rows: list[RaterRow], unsure: int) -> list[str]:
+def labels_in_short(statistics: LabelStatistics, rows: list[RaterRow], unsure: int) -> list[str]:
     """The findings in a few plain sentences; ``rows`` are the raters, the most skilled first."""
     told = []
-    if evidence.accuracy is not None:
-        told.append(f"The network is right on {percent(evidence.accuracy)} of the items whose truth is known.")
+    if statistics.accuracy is not None:
+        told.append(f"The network is right on {percent(statistics.accuracy)} of the items whose truth is known.")
     known = [row for row in rows if row.skill is not None and row.labelled]
     if len(known) > 1:
         best, worst = known[0], known[-1]
@@ -205,7 +205,7 @@ def labels_in_short(evidence: LabelEvidence, rows: list[RaterRow], unsure: int) 
             f"({number(worst.skill)}){f', who {worst.habit.kind}' if worst.habit else ''}."
         )
     if unsure:
-        of = f"{unsure:,} of {len(evidence.ann):,} items"
+        of = f"{unsure:,} of {len(statistics.ann):,} items"
         told.append(f"On {of} the most frequent answer is likelier wrong than right.")
     else:
         told.append("On no item is the most frequent answer likelier wrong than right.")
@@ -222,13 +222,13 @@ def _by_rater(ann: Annotations) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
             yield name, answers.item[order[start:end]], answers.label[order[start:end]]
 
 
-def _said(ann: Annotations, raters: np.ndarray, labels: np.ndarray) -> list[tuple[str, str]]:
+def _answers_by_class(ann: Annotations, raters: np.ndarray, labels: np.ndarray) -> list[tuple[str, str]]:
     """Who said what, the most frequent answer first; of many raters their number."""
-    said = []
+    answers = []
     for label in sorted(set(labels.tolist()), key=lambda label: -int((labels == label).sum())):
         names = [short(ann.raters[rater], 16) for rater in raters[labels == label]]
-        said.append((ann.classes[label], ", ".join(names) if len(names) <= 4 else f"{len(names)} raters"))
-    return said
+        answers.append((ann.classes[label], ", ".join(names) if len(names) <= 4 else f"{len(names)} raters"))
+    return answers
 
 
 def _thumb(image: np.ndarray) -> str | None:

@@ -8,8 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from annotruth.metrics import find_metric
+
 NOTICEABLE = 0.15
 """Errors below this share of the foreground's area are not worth a word."""
+# Of metrics that have no record, words of the name tell which way is better.
 LOWER_IS_BETTER = ("rmse", "error", "loss", "ged", "distance", "hausdorff", "brier", "ece", "nll")
 HIGHER_IS_BETTER = ("dice", "iou", "jaccard", "accuracy", "auc", "precision", "recall", "sensitivity", "specificity")
 
@@ -80,18 +83,35 @@ def short(name: str, most: int = 22) -> str:
     return f"{name[: most - 1 - tail]}…{name[-tail:]}"
 
 
-def direction(metric: str) -> str:
-    """Say whether more of a metric is better: "higher", "lower", or "" where its name does not tell.
+def heading(metric: str) -> str:
+    """Title of a metric with an arrow that shows which way is better, as far as its record or its name tells.
 
     Examples
     --------
-    >>> direction("cm_rmse"), direction("Dice"), direction("seconds")
-    ('lower', 'higher', '')
+    >>> heading("dice"), heading("cm_rmse"), heading("val_loss"), heading("seconds")
+    ('foreground Dice ↑', 'CM RMSE ↓', 'val_loss ↓', 'seconds')
     """
+    record = find_metric(metric)
+    return f"{metric} {_arrow(metric)}".rstrip() if record is None else f"{record.heading} {record.arrow}".rstrip()
+
+
+def score(value: float | None, metric: str) -> str:
+    """Write a score as its metric's record asks for, and with three digits where there is no record.
+
+    Examples
+    --------
+    >>> score(0.98765, "dice"), score(0.98765, "mystery"), score(None, "dice")
+    ('0.9877', '0.988', '–')
+    """
+    record = find_metric(metric)
+    return number(value, 3) if record is None else record.write(value)
+
+
+def _arrow(metric: str) -> str:
     words = metric.lower().replace("-", "_").split("_")
     if any(word in LOWER_IS_BETTER for word in words):
-        return "lower"
-    return "higher" if any(word in HIGHER_IS_BETTER for word in words) else ""
+        return "↓"
+    return "↑" if any(word in HIGHER_IS_BETTER for word in words) else ""
 
 
 def describe(confusion: np.ndarray, classes: Sequence[str], shares: np.ndarray) -> Habit:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from annotruth.experiments.core.experiment import Table
@@ -52,7 +53,7 @@ def at_most(method: str, metric: str, most: Mapping[str, float]) -> Finding:
     """Is an error of a method, in each setting, within a bound?"""
 
     def find(table: Table) -> list[str]:
-        title = _title(table, metric)
+        title = title_of(table, metric)
         return [
             f"{setting}: {title} of {method} is {rows[method][metric]['mean']:.4f} "
             f"(target: at most {most[setting]}, {reached(rows[method][metric]['mean'] <= most[setting])})."
@@ -68,7 +69,7 @@ def at_least(method: str, metric: str, least: Mapping[str, float]) -> Finding:
 
     def find(table: Table) -> list[str]:
         return [
-            f"{setting}: {_title(table, metric)} of {method} is {rows[method][metric]['mean']:.4f} "
+            f"{setting}: {title_of(table, metric)} of {method} is {rows[method][metric]['mean']:.4f} "
             f"(target: at least {least[setting]}, {reached(rows[method][metric]['mean'] >= least[setting])})."
             for setting, rows in by_setting(table).items()
             if setting in least
@@ -81,7 +82,7 @@ def lower_than(method: str, other: str, metric: str) -> Finding:
     """Is an error of a method below another method's?"""
 
     def find(table: Table) -> list[str]:
-        title = _title(table, metric)
+        title = title_of(table, metric)
         sentences = []
         for setting, rows in by_setting(table).items():
             if all(name in rows and metric in rows[name] for name in (method, other)):
@@ -90,6 +91,45 @@ def lower_than(method: str, other: str, metric: str) -> Finding:
                 sentences.append(
                     f"{setting}: {title} of {method}, {ours:.4f}, is {word} that of {other}, {theirs:.4f}."
                 )
+        return sentences
+
+    return find
+
+
+def leads(method: str, other: str, least: float, metric: str) -> Finding:
+    """Is a row at least so far above another?"""
+
+    def find(table: Table) -> list[str]:
+        title = title_of(table, metric)
+        sentences = []
+        for setting, rows in by_setting(table).items():
+            gain = rows[method][metric]["mean"] - rows[other][metric]["mean"]
+            target = f"at least {points(least)} above" if least else "above"
+            sentences.append(
+                f"{setting}: {method} is {away(gain)} {other} in {title} (target: {target}, {reached(gain > least)})."
+            )
+        return sentences
+
+    return find
+
+
+def rises(line: str, x: str, metric: str) -> Finding:
+    """Does a curve rise, up to what seeds make?"""
+
+    def find(table: Table) -> list[str]:
+        title = title_of(table, metric)
+        sentences = []
+        for setting, rows in by_setting(table).items():
+            mine = sorted((row for row in rows.values() if line in row["lines"]), key=lambda row: row["options"][x])
+            falls = [
+                f"from {before['options'][x]:g} to {after['options'][x]:g} by "
+                f"{points(before[metric]['mean'] - after[metric]['mean'])}"
+                for before, after in pairwise(mine)
+                if before[metric]["mean"] - after[metric]["mean"] > max(before[metric]["sd"], after[metric]["sd"])
+            ]
+            means = ", ".join(f"{row['options'][x]:g}: {row[metric]['mean']:.3f}" for row in mine)
+            how = f"falls {', '.join(falls)}" if falls else "rises, up to what seeds make"
+            sentences.append(f"{setting}: {title} of {line} {how} ({means}).")
         return sentences
 
     return find
@@ -124,7 +164,8 @@ def never_swapped(method: str) -> Finding:
     return find
 
 
-def _title(table: Table, metric: str) -> str:
+def title_of(table: Table, metric: str) -> str:
+    """The title of a column."""
     return next(each["title"] for each in table["metrics"] if each["name"] == metric)
 
 

@@ -81,19 +81,19 @@ def _curves(table: dict[str, Any]) -> Figure:
     panels: dict[str, Rows] = {}
     for row in table["rows"]:
         panels.setdefault(row["setting"].split(",")[0], []).append(row)
-    asked = table["curves"]
+    curves = table["curves"]
     titles = {metric["name"]: metric["title"] for metric in table["metrics"]}
-    metrics = [name for name in asked["metrics"] if any(name in row for row in table["rows"])]
+    metrics = [name for name in curves["metrics"] if any(name in row for row in table["rows"])]
     figure = Figure(figsize=(max(6.4, 5.4 * len(panels)), 3.0 * len(metrics) + 0.5), layout="constrained")
     grid = figure.subplots(len(metrics), len(panels), squeeze=False)
     for column, (panel, rows) in enumerate(panels.items()):
         for line, metric in enumerate(metrics):
-            _lines(grid[line][column], [row for row in rows if metric in row], metric, asked["x"])
-            if asked.get("shaded"):
-                _shade(grid[line][column], rows, asked["x"], asked["shaded"])
+            _lines(grid[line][column], [row for row in rows if metric in row], metric, curves["x"])
+            if curves.get("shaded"):
+                _shade(grid[line][column], rows, curves["x"], curves["shaded"])
             grid[line][column].set_ylabel(titles[metric])
         grid[0][column].set_title(panel)
-        grid[-1][column].set_xlabel(asked["title"])
+        grid[-1][column].set_xlabel(curves["title"])
     figure.legend(*grid[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=8)
     return figure
 

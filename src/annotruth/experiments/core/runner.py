@@ -21,8 +21,10 @@ import torch
 
 from annotruth import __version__
 from annotruth.errors import AnnotruthError, AnnotruthWarning, InputError
-from annotruth.experiments.core.experiment import Experiment, Metric, Row, Scale, Table, Task, Trained
+from annotruth.experiments.core.columns import Column
+from annotruth.experiments.core.experiment import Experiment, Row, Table
 from annotruth.experiments.core.memory import peak_memory
+from annotruth.experiments.core.task import Scale, TaskData, Trained
 from annotruth.experiments.core.writing import environment, write_results
 from annotruth.io import atomic
 from annotruth.methods import make_method
@@ -37,22 +39,22 @@ class Cell:
     setting: str
     row: Row
     seed: int
-    task: Callable[..., Task]
+    task: Callable[..., TaskData]
     arguments: tuple[tuple[str, Any], ...]
     learner: Callable[..., Any]
     training: Mapping[str, Any]
-    metrics: tuple[Metric, ...]
+    columns: tuple[Column, ...]
 
     @property
-    def asked(self) -> dict[str, Any]:
+    def configuration(self) -> dict[str, Any]:
         """All that determines the result; a result kept on disk counts if this is still the same."""
         options = vars(make_method(self.row.method, getattr(self.learner, "task", "masks"), dict(self.row.options)))
         arguments = {name: value.name if isinstance(value, Path) else value for name, value in self.arguments}
-        asked = {
+        configuration = {
             "method": self.row.method, "options": options, "data": arguments, "training": dict(self.training),
-            "metrics": [metric.name for metric in self.metrics], "annotruth": __version__,
+            "metrics": [column.name for column in self.columns], "annotruth": __version__,
         }  # fmt: skip
-        return json.loads(json.dumps(asked, default=str))
+        return json.loads(json.dumps(configuration, default=str))
 
     @property
     def file(self) -> str:
@@ -96,13 +98,14 @@ def run_experiment(
 
     def done(position: int, result: dict[str, Any]) -> None:
         results[position] = result
-        cell, metric = cells[position], experiment.metrics[0]
-        shown = format(result["scores"][metric.name], metric.form)
-        tell(f"{cell.setting}, seed {cell.seed}, {cell.row.label}: {metric.title} {shown}")
+        cell = cells[position]
+        first = cell.columns[0]
+        shown = format(result["scores"][first.name], first.form)
+        tell(f"{cell.setting}, seed {cell.seed}, {cell.row.label}: {first.title} {shown}")
 
     missing = []
     for position, cell in enumerate(cells):
-        before = _finished(kept / cell.file, cell.asked)
+        before = _read_finished(kept / cell.file, cell.configuration)
         if before is None:
             missing.append(position)
         else:
@@ -128,7 +131,7 @@ def _cells(experiment: Experiment, scale: Scale, seeds: Sequence[int], data: Pat
         Cell(
             setting, row, seed, experiment.task,
             tuple({"seed": seed, "folder": data, **scale.sizes, **arguments, **row.data}.items()),
-            experiment.learner, scale.training, experiment.metrics,
+            experiment.learner, scale.training, experiment.columns,
         )
         for setting, arguments in experiment.settings.items() for seed in seeds for row in experiment.rows
     ]  # fmt: skip
@@ -178,7 +181,7 @@ def run_cell(cell: Cell) -> dict[str, Any]:
 
 
 def _train_and_score(cell: Cell) -> dict[str, Any]:
-    task = _made(cell.task, cell.arguments)
+    task = _load_data(cell.task, cell.arguments)
     with peak_memory() as grown:
         started = time.perf_counter()
         learner = cell.learner(
@@ -189,9 +192,9 @@ def _train_and_score(cell: Cell) -> dict[str, Any]:
         except AnnotruthError as error:
             raise type(error)(f"{cell.setting}, seed {cell.seed}, {cell.row.label}: {error}") from error
         trained = Trained(model, task, cell.seed, time.perf_counter() - started, grown())
-    scores = {metric.name: metric.score(trained) for metric in cell.metrics}
+    scores = {column.name: column.score(trained) for column in cell.columns}
     return {
-        "asked": cell.asked,
+        "asked": cell.configuration,
         "about": task.about,
         "scores": {name: float(score) for name, score in scores.items() if score is not None and np.isfinite(score)},
         "wall_time": trained.seconds,
@@ -200,17 +203,17 @@ def _train_and_score(cell: Cell) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1)
-def _made(task: Callable[..., Task], arguments: tuple[tuple[str, Any], ...]) -> Task:
+def _load_data(task: Callable[..., TaskData], arguments: tuple[tuple[str, Any], ...]) -> TaskData:
     """The data of the training before, mostly: rows of a table share them."""
     return task(**dict(arguments))
 
 
-def _finished(path: Path, asked: dict[str, Any]) -> dict[str, Any] | None:
-    """A training done earlier, if it was asked for in the same way."""
+def _read_finished(path: Path, configuration: dict[str, Any]) -> dict[str, Any] | None:
+    """A training done earlier, if it was configured in the same way."""
     if not path.is_file():
         return None
     result = json.loads(path.read_text())
-    return result if result["asked"] == asked else None
+    return result if result["asked"] == configuration else None
 
 
 def _table(experiment: Experiment, name: str, scale: Scale, done: list[tuple[Cell, dict[str, Any]]]) -> Table:
@@ -222,7 +225,7 @@ def _table(experiment: Experiment, name: str, scale: Scale, done: list[tuple[Cel
         "environment": environment(),
         "sizes": dict(scale.sizes),
         "training": dict(scale.training),
-        "metrics": [{k: v for k, v in vars(metric).items() if k != "score"} for metric in experiment.metrics],
+        "metrics": [{k: v for k, v in vars(column).items() if k != "score"} for column in experiment.columns],
         "curves": None if experiment.curves is None else asdict(experiment.curves),
         "rows": [
             _summary(experiment, setting, row, scale, done)
@@ -238,23 +241,23 @@ def _summary(
     experiment: Experiment, setting: str, row: Row, scale: Scale, done: list[tuple[Cell, dict[str, Any]]]
 ) -> dict[str, Any]:
     mine = [(cell, result) for cell, result in done if cell.setting == setting and cell.row is row]
-    asked = mine[0][1]["asked"]
+    configuration = mine[0][1]["asked"]
     summary: dict[str, Any] = {
         "setting": setting,
         "method": row.label,
         "options": {**row.options, **row.data},
         "lines": list(row.lines or (row.label,)),
-        "settings": {"method": row.method, **asked["options"], **asked["data"], **dict(scale.training)},
+        "settings": {"method": row.method, **configuration["options"], **configuration["data"], **dict(scale.training)},
         "seeds": [cell.seed for cell, _ in mine],
         "wall_time": _spread([result["wall_time"] for _, result in mine], ".1f"),
         "warned": sum(bool(result["warnings"]) for _, result in mine),
         "paper": dict(experiment.paper.get(setting, {}).get(row.label, {})),
     }
     del summary["settings"]["seed"]
-    for metric in experiment.metrics:
-        values = [result["scores"][metric.name] for _, result in mine if metric.name in result["scores"]]
+    for column in experiment.columns:
+        values = [result["scores"][column.name] for _, result in mine if column.name in result["scores"]]
         if values:
-            summary[metric.name] = int(sum(values)) if metric.counted else _spread(values, ".5f")
+            summary[column.name] = int(sum(values)) if column.counted else _spread(values, ".5f")
     return summary
 
 

@@ -9,11 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from annotruth.data.annotations import Annotations
-from annotruth.experiments.core.experiment import Scale, Task
-from annotruth.experiments.data.folders import read_arrays
-from annotruth.experiments.data.groups import seen_and_held_out
+from annotruth.experiments.core.task import Scale, TaskData
+from annotruth.experiments.data.preparation import halve, halve_labels, read_arrays, split_groups, standardise
 from annotruth.experiments.data.stand_in import shapes
-from annotruth.methods import Task as Kind
+from annotruth.methods import Task
 from annotruth.nn import unet
 from annotruth.simulate import simulate_drawings
 from annotruth.training import Segmenter
@@ -45,13 +44,13 @@ STAND_IN = "No folder was named: drawn shapes with simulated strokes stand in fo
 class Deep:
     """A segmenter whose network sees more of the image than the small one, which hearts need."""
 
-    task: ClassVar[Kind] = "masks"
+    task: ClassVar[Task] = "masks"
 
     def __call__(self, **arguments: Any) -> Segmenter:
         return Segmenter(network=unet(1, len(CLASSES), depth=5), **arguments)
 
 
-def acdc_task(*, seed: int, train: int = 600, test: int = 100, folder: Path | None = None) -> Task:
+def acdc_task(*, seed: int, train: int = 600, test: int = 100, folder: Path | None = None) -> TaskData:
     """Slices of some patients to learn from, of others to score on; the seed decides who is where.
 
     Parameters
@@ -64,39 +63,22 @@ def acdc_task(*, seed: int, train: int = 600, test: int = 100, folder: Path | No
     cases = Annotations.from_masks(
         strokes[:, None], images=images[:, None], classes=CLASSES, truth=truth, groups=patients
     )  # fmt: skip
-    seen, held_out = seen_and_held_out(cases, 0.7, (train, test), seed, rng)
+    seen, held_out = split_groups(cases, 0.7, (train, test), seed, rng)
     what = "slices of ACDC" if folder is not None else "drawn shapes"
-    return Task(
+    return TaskData(
         train=seen,
         held_out=held_out,
         about=f"{len(seen)} {what} to learn from and {len(held_out)} of other patients held out, others for each seed",
     )
 
 
-def halved(values: np.ndarray, missing: int | None = None) -> np.ndarray:
-    """Every second pixel of (items, height, width); of labels, the first of four that is not missing.
-
-    Examples
-    --------
-    >>> halved(np.array([[[255, 255, 1, 2], [255, 3, 255, 255]]]), missing=255)
-    array([[[3, 1]]])
-    """
-    corners = [values[:, y::2, x::2] for y in (0, 1) for x in (0, 1)]
-    kept = corners[0]
-    for corner in corners[1:] if missing is not None else ():
-        kept = np.where(kept == missing, corner, kept)
-    return kept
-
-
 def _slices(folder: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[str]]:
     arrays = read_arrays(folder, "acdc_scribbles_144.npz", ("images", "labels", "scribbles", "name"), SOURCE)
     images, labels, strokes = (_middle(arrays[name]) for name in ("images", "labels", "scribbles"))
-    smooth = np.mean([images[:, y::2, x::2] for y in (0, 1) for x in (0, 1)], axis=0, dtype=np.float32)
-    smooth -= smooth.mean(axis=(1, 2), keepdims=True)  # scanners differ, and so do slices
-    smooth /= smooth.std(axis=(1, 2), keepdims=True)
+    images = standardise(halve(images.astype(np.float32)))
     strokes = np.where(strokes == NOT_DRAWN, MISSING_PIXEL, strokes).astype(np.uint8)
     patients = [str(name)[: len("patient000")] for name in arrays["name"]]
-    return smooth, halved(strokes, MISSING_PIXEL), halved(labels), patients
+    return images, halve_labels(strokes, MISSING_PIXEL), halve_labels(labels), patients
 
 
 def _middle(values: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from annotruth.data.annotations import Annotations
-from annotruth.experiments.core.experiment import Scale, Task
+from annotruth.experiments.core.task import Scale, TaskData
 from annotruth.experiments.data.digits import noisy_digit_pool
 from annotruth.simulate import simulate_boxes, simulate_drawings
 from annotruth.validation import MISSING_PIXEL
@@ -38,7 +38,7 @@ def coarse_digits_task(
     negatives: bool = True,
     boxes: bool = False,
     folder: Path | None = None,
-) -> Task:
+) -> TaskData:
     """Digits to learn from and digits held out; both, and the drawings, depend on the seed.
 
     Parameters
@@ -68,7 +68,7 @@ def coarse_digits_task(
     known = truth[seen].copy()
     known[masks:] = MISSING_PIXEL
     where = "the 5,000 bundled digits of MNIST" if folder is None else "MNIST's own training and test digits"
-    return Task(
+    return TaskData(
         train=Annotations.from_masks(
             drawn, images=images[seen], negatives=said_not, classes=CLASSES, truth=truth[seen]
         ),

@@ -8,8 +8,8 @@ import numpy as np
 from scipy import ndimage
 
 from annotruth.data.annotations import Annotations
-from annotruth.experiments.core.experiment import Scale, Task
-from annotruth.experiments.data.folders import read_arrays
+from annotruth.experiments.core.task import Scale, TaskData
+from annotruth.experiments.data.preparation import cut_tiles, halve, read_arrays
 from annotruth.experiments.data.stand_in import shapes
 from annotruth.simulate import simulate_drawings
 
@@ -34,7 +34,7 @@ NOTES = (
 STAND_IN = "No folder was named: outlines of drawn shapes stand in for DRIVE's vessels."
 
 
-def vessels_task(*, seed: int, ratio: float = 1.0, train: int = 8, folder: Path | None = None) -> Task:
+def vessels_task(*, seed: int, ratio: float = 1.0, train: int = 8, folder: Path | None = None) -> TaskData:
     """Tiles of some eyes to learn from, photographs of the others to score on; the seed decides which.
 
     Parameters
@@ -46,33 +46,20 @@ def vessels_task(*, seed: int, ratio: float = 1.0, train: int = 8, folder: Path 
     images, truth = _stand_in(seed) if folder is None else _photographs(folder)
     order = np.random.default_rng([seed, SIDE]).permutation(len(images))
     seen, held_out = order[:train], order[train:]
-    tiles = tiled(truth[seen])
+    tiles = cut_tiles(truth[seen], TILE)
     drawn = simulate_drawings(tiles, positive=ratio, negative=ratio, seed=seed)
     eyes = [f"eye {eye}" for eye in seen for _ in range(len(tiles) // len(seen))]
-    pictures = np.stack([tiled(images[seen, channel]) for channel in range(images.shape[1])], axis=1)
     what = "photographs of DRIVE" if folder is not None else "drawn outlines"
-    return Task(
+    return TaskData(
         train=Annotations.from_masks(
-            np.asarray(drawn.masks), images=pictures, negatives=drawn.negatives, classes=CLASSES, truth=tiles,
-            groups=eyes,
+            np.asarray(drawn.masks), images=cut_tiles(images[seen], TILE), negatives=drawn.negatives, classes=CLASSES,
+            truth=tiles, groups=eyes,
         ),
         held_out=Annotations.from_masks(
             truth[held_out, None], images=images[held_out], classes=CLASSES, truth=truth[held_out]
         ),
         about=f"{train} {what} to learn from, {len(held_out)} held out, others for each seed",
     )  # fmt: skip
-
-
-def tiled(values: np.ndarray) -> np.ndarray:
-    """Cut (items, side, side) into tiles: (items · tiles, tile, tile).
-
-    Examples
-    --------
-    >>> tiled(np.zeros((2, 280, 280))).shape
-    (32, 70, 70)
-    """
-    count = values.shape[1] // TILE
-    return values.reshape(len(values), count, TILE, count, TILE).swapaxes(2, 3).reshape(-1, TILE, TILE)
 
 
 def _photographs(folder: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -82,11 +69,7 @@ def _photographs(folder: Path) -> tuple[np.ndarray, np.ndarray]:
     top, left = (images.shape[1] - 2 * SIDE) // 2, (images.shape[2] - 2 * SIDE) // 2
     whole = (slice(None), slice(top, top + 2 * SIDE), slice(left, left + 2 * SIDE))
     colours = np.moveaxis(images[whole], -1, 1)
-    return _halved(colours), (_halved(mask[whole]) >= 0.5).astype(np.uint8)
-
-
-def _halved(values: np.ndarray) -> np.ndarray:
-    return np.mean([values[..., y::2, x::2] for y in (0, 1) for x in (0, 1)], axis=0)
+    return halve(colours), (halve(mask[whole]) >= 0.5).astype(np.uint8)
 
 
 def _stand_in(seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from annotruth.experiments.core.experiment import Scale, Task
-from annotruth.experiments.data.folders import read_arrays
+from annotruth.experiments.core.task import Scale, TaskData
+from annotruth.experiments.data.preparation import read_arrays
 from annotruth.experiments.data.stand_in import shapes
 from annotruth.simulate import simulate_masks
 
@@ -19,7 +19,7 @@ QUICK_3D = Scale({"train": 8, "test": 2}, {"max_epochs": 2, "patch_size": (16, 1
 RATERS = ("good", "over", "under", "wrong")
 STRENGTH = 1.0
 CLASSES = ("background", "anterior", "posterior")
-LEAST = 20
+MIN_PART_PIXELS = 20
 """Pixels that a slice must show of each part."""
 SOURCE = (
     "They are volumes (volumes, 48, 64, 48) with values 0 to 255 and labels 0, 1 (anterior), 2 (posterior) of the "
@@ -34,7 +34,7 @@ STAND_IN = "No folder was named: drawn shapes in two parts stand in for the hipp
 
 def slices_task(
     *, keep: int | Literal["all"], seed: int, train: int = 600, test: int = 200, folder: Path | None = None
-) -> Task:
+) -> TaskData:
     """Slices (64×48) that show both parts, of some volumes to learn from, of others to score on.
 
     Parameters
@@ -55,7 +55,7 @@ def slices_task(
 
 def volumes_task(
     *, keep: int | Literal["all"], seed: int, train: int = 32, test: int = 12, folder: Path | None = None
-) -> Task:
+) -> TaskData:
     """Volumes to learn from and others to score on; parameters as in :func:`slices_task`."""
     if folder is None:
         images, truth = shapes(train + test, (32, 40, 32), seed)
@@ -73,10 +73,10 @@ def _simulated(
     keep: int | Literal["all"],
     seed: int,
     about: str,
-) -> Task:
+) -> TaskData:
     drawn = simulate_masks(seen[1], RATERS, n_classes=3, strength=STRENGTH, keep=keep, seed=seed)
     drawn_held_out = simulate_masks(held_out[1], RATERS, n_classes=3, strength=STRENGTH, seed=seed + 1)
-    return Task(
+    return TaskData(
         train=drawn.annotations(images=seen[0], classes=CLASSES),
         held_out=drawn_held_out.annotations(images=held_out[0], classes=CLASSES),
         confusion=drawn_held_out.confusion_per_item,
@@ -95,6 +95,6 @@ def _split(folder: Path, seed: int, share: float) -> list[tuple[np.ndarray, np.n
 def _slices(images: np.ndarray, truth: np.ndarray, n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Random slices across the first axis that show both parts: (n, 1, *size) and (n, *size)."""
     images, truth = images.reshape(-1, 1, *images.shape[2:]), truth.reshape(-1, *truth.shape[2:])
-    telling = np.flatnonzero([min((mask == part).sum() for part in (1, 2)) >= LEAST for mask in truth])
+    telling = np.flatnonzero([min((mask == part).sum() for part in (1, 2)) >= MIN_PART_PIXELS for mask in truth])
     chosen = rng.permutation(telling)[:n]
     return images[chosen], truth[chosen]

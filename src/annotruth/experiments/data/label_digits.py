@@ -7,10 +7,10 @@ from typing import Literal
 
 import numpy as np
 
-from annotruth.experiments.core.experiment import Scale, Task
+from annotruth.experiments.core.task import Scale, TaskData
 from annotruth.experiments.data.digits import SOURCE
-from annotruth.experiments.data.folders import read_arrays
-from annotruth.experiments.data.label_tasks import Keep, Pictures, halved, simulated_task
+from annotruth.experiments.data.label_tasks import Keep, Pictures, simulated_task
+from annotruth.experiments.data.preparation import halve, read_arrays
 from annotruth.simulate import label_group, noisy_digits
 
 RATERS, CLASSES = 5, 10
@@ -30,7 +30,7 @@ def label_digits_task(
     dense: int = 2000,
     test: int = 2000,
     folder: Path | None = None,
-) -> Task:
+) -> TaskData:
     """Digits of 14×14 pixels and five raters of one kind; digits, raters and answers depend on the seed.
 
     Parameters
@@ -58,7 +58,7 @@ def _digits(train: int, test: int, seed: int, folder: Path | None) -> tuple[Pict
         test = min(test, BUNDLED_TEST)
         train = min(train, BUNDLED - test)
         images, _, digits = noisy_digits(train + test, seed=seed, noise=0.0)
-        small = halved(images)
+        small = halve(images)
         return (small[:train], digits[:train]), (small[train:], digits[train:])
     arrays = read_arrays(folder, "mnist.npz", ("x_train", "y_train", "x_test", "y_test"), SOURCE)
     choice = np.random.default_rng(seed)
@@ -66,5 +66,5 @@ def _digits(train: int, test: int, seed: int, folder: Path | None) -> tuple[Pict
     for name, count in (("train", train), ("test", test)):
         chosen = choice.permutation(len(arrays[f"y_{name}"]))[:count]
         grey = arrays[f"x_{name}"][chosen].astype(np.float32)[:, None] / 255
-        parts.append((halved(grey), arrays[f"y_{name}"][chosen].astype(np.int16)))
+        parts.append((halve(grey), arrays[f"y_{name}"][chosen].astype(np.int16)))
     return parts[0], parts[1]

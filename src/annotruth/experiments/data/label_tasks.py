@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from annotruth.data.annotations import Annotations
-from annotruth.experiments.core.experiment import Task
+from annotruth.experiments.core.task import TaskData
 from annotruth.simulate import simulate_labels
 
 Keep = int | Literal["all"]
@@ -25,11 +25,11 @@ def simulated_task(
     keep: Keep,
     seed: int,
     about: str,
-) -> Task:
+) -> TaskData:
     """Let raters with these matrices label what is seen; what is unseen is scored against its truth."""
     images, truth = seen
     simulation = simulate_labels(truth, raters, keep=keep, seed=seed)
-    return Task(
+    return TaskData(
         train=simulation.annotations(images=images, classes=classes),
         held_out=unlabelled(unseen, classes),
         confusion=simulation.confusion,
@@ -47,16 +47,3 @@ def unlabelled(pictures: Pictures, classes: Sequence[str]) -> Annotations:
     """
     images, truth = pictures
     return Annotations.from_answers(np.full((len(truth), 1), -1), images=images, classes=classes, truth=truth)
-
-
-def halved(images: np.ndarray) -> np.ndarray:
-    """Pictures (items, channels, height, width) of half the height and width: means of two by two pixels.
-
-    Examples
-    --------
-    >>> halved(np.arange(16.0).reshape(1, 1, 4, 4))[0, 0]
-    array([[ 2.5,  4.5],
-           [10.5, 12.5]])
-    """
-    items, channels, height, width = images.shape
-    return images.reshape(items, channels, height // 2, 2, width // 2, 2).mean(axis=(3, 5), dtype=images.dtype)

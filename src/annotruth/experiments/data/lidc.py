@@ -8,9 +8,8 @@ from typing import Literal
 import numpy as np
 
 from annotruth.data.annotations import Annotations
-from annotruth.experiments.core.experiment import Scale, Task
-from annotruth.experiments.data.folders import read_arrays
-from annotruth.experiments.data.groups import seen_and_held_out
+from annotruth.experiments.core.task import Scale, TaskData
+from annotruth.experiments.data.preparation import read_arrays, split_groups
 from annotruth.experiments.data.stand_in import shapes
 from annotruth.metrics import confusion_matrix
 from annotruth.simulate import simulate_masks
@@ -39,7 +38,7 @@ STAND_IN = (
 
 def lidc_task(
     *, keep: int | Literal["all"], seed: int, train: int = 600, test: int = 200, folder: Path | None = None
-) -> Task:
+) -> TaskData:
     """Slices of some patients to learn from, of others to score on; the seed decides who is where.
 
     Parameters
@@ -54,11 +53,11 @@ def lidc_task(
     cases = Annotations.from_masks(
         masks, images=images[:, None], raters=READERS, classes=("background", "nodule"), truth=truth, groups=patients
     )
-    seen, held_out = seen_and_held_out(cases, 0.75, (train, test), seed, rng)
+    seen, held_out = split_groups(cases, 0.75, (train, test), seed, rng)
     if keep != "all":
         seen = _thinned(seen, keep, rng)
     who = "slices of LIDC-IDRI" if folder is not None else "drawn shapes"
-    return Task(
+    return TaskData(
         train=seen,
         held_out=held_out,
         confusion=confusion_matrix(held_out.truth[:, None], held_out.masks, 2, batch_axes=2),

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from annotruth.experiments.core.columns import DICE, MARKED, MIOU
 from annotruth.experiments.core.experiment import Curves, Experiment, Row
-from annotruth.experiments.core.findings import above_others, close_to
+from annotruth.experiments.core.findings import above_others, close_to, leads, rises
 from annotruth.experiments.data import coarse_acdc, coarse_digits, coarse_vessels
-from annotruth.experiments.tables.coarse_findings import leads, rises
-from annotruth.experiments.tables.scores import DICE, MARKED, MIOU
 
 RATIOS = (0.01, 0.3, 0.5, 0.8)
 """Shares of the area that are kept of drawings, beside all of it."""

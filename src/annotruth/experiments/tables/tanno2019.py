@@ -1,20 +1,19 @@
-"""Tanno et al. 2019, classification with a confusion matrix per rater: figures on MNIST."""
+"""Tanno et al. 2019, classification with a confusion matrix per rater: figures on MNIST, and what they say.
+
+The truth is identified where the raters' true mean matrix is diagonally dominant, so findings tell such runs apart.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from annotruth.experiments.core.experiment import Curves, Experiment, Row
-from annotruth.experiments.core.findings import Finding, near_best
+import numpy as np
+
+from annotruth.experiments.core.columns import ACCURACY, CM_ERROR, MARGIN, SKILL, WARNED
+from annotruth.experiments.core.experiment import Curves, Experiment, Row, Table
+from annotruth.experiments.core.findings import Finding, away, by_setting, near_best, points, reached, title_of
 from annotruth.experiments.data.label_digits import FULL, QUICK, label_digits_task
-from annotruth.experiments.tables.dominance import (
-    at_most_where_dominant,
-    better_below,
-    close_where_dominant,
-    warns_when_due,
-)
-from annotruth.experiments.tables.label_scores import ACCURACY, CM_ERROR, MARGIN, SKILL, WARNED
 from annotruth.training import Classifier
 
 ALL_METHODS = (
@@ -27,6 +26,10 @@ OF_FIGURES = ("majority", "soft-bootstrap", "doctor-net", "shared-cm", "gem", "m
 BOUNDS = ("oracle-cm", "clean")
 SKILLS = (0.2, 0.4, 0.5, 0.7)
 KEPT: Mapping[str, Any] = {"dense": "all", "one-label": 1}
+CLEAR_MARGIN = 0.1
+"""A margin of dominance from which on the truth must be found."""
+WARNING_TARGET = 0.95
+"""Share of runs in which a warning must come, or not come."""
 NOTES = (
     "Raters are simulated: five, whose skills vary by 0.01 around p. Dominance is the least margin by which a diagonal "
     "entry of their true mean matrix exceeds the others of its column; where it is negative, the truth is not "
@@ -38,6 +41,100 @@ NOTES = (
     "global-cm was developed on the digits of seeds 0, 1 and 10 to 15, whose held-out accuracy was seen. That labels "
     "must agree before they are put together early was learnt from a first table of the raters who guess, all seeds.",
 )
+
+
+def close_where_dominant(method: str, bound: str, most: Mapping[str, float], metric: str = "accuracy") -> Finding:
+    """Is a method close to another in the runs where dominance is clear? By what precedes the comma of a setting."""
+
+    def find(table: Table) -> list[str]:
+        sentences = []
+        for panel, limit in most.items():
+            gaps: list[float] = []
+            worst = ("", -np.inf)
+            for setting, rows in by_setting(table).items():
+                if setting.split(",")[0] == panel:
+                    clear = np.array(rows[method]["margin"]["each"]) >= CLEAR_MARGIN
+                    here = (np.array(rows[bound][metric]["each"]) - np.array(rows[method][metric]["each"]))[clear]
+                    gaps += here.tolist()
+                    if len(here) and here.mean() > worst[1]:
+                        worst = (setting, here.mean())
+            if gaps:
+                sentences.append(
+                    f"{panel}: where dominance is at least {CLEAR_MARGIN} ({len(gaps)} runs), {method} is "
+                    f"{away(-float(np.mean(gaps)))} {bound} in {metric}; it is worst at {worst[0]}, "
+                    f"{away(-worst[1])} (target: at most {points(limit)} below, {reached(worst[1] <= limit)})."
+                )
+        return sentences
+
+    return find
+
+
+def at_most_where_dominant(method: str, metric: str, most: float) -> Finding:
+    """Is an error within a bound in every setting, over the runs where dominance is clear?"""
+
+    def find(table: Table) -> list[str]:
+        errors = {}
+        for setting, rows in by_setting(table).items():
+            clear = np.array(rows[method]["margin"]["each"]) >= CLEAR_MARGIN
+            if clear.any():
+                errors[setting] = float(np.array(rows[method][metric]["each"])[clear].mean())
+        if not errors:
+            return []
+        worst = max(errors, key=lambda setting: errors[setting])
+        title = title_of(table, metric)
+        return [
+            f"Where dominance is at least {CLEAR_MARGIN}, {title} of {method} is largest at {worst}, "
+            f"{errors[worst]:.4f} "
+            f"(target: at most {most}, {reached(errors[worst] <= most)})."
+        ]
+
+    return find
+
+
+def better_below(method: str, besides: Sequence[str], most: float, metric: str = "accuracy") -> Finding:
+    """Is a method above all comparisons where raters are this skilful at most, and their mean matrix is dominant?"""
+
+    def find(table: Table) -> list[str]:
+        sentences = []
+        for setting, rows in by_setting(table).items():
+            mine = rows[method]
+            if mine["skill"]["mean"] > most + 0.05 or mine["margin"]["mean"] <= 0:
+                continue
+            others = {name: row[metric]["mean"] for name, row in rows.items() if name not in (method, *besides)}
+            best = max(others, key=lambda name: others[name])
+            lead = mine[metric]["mean"] - others[best]
+            sentences.append(f"{setting}: {method} is {away(lead)} the best comparison, {best}.")
+        return sentences
+
+    return find
+
+
+def warns_when_due(method: str) -> Finding:
+    """Does the model warn where the truth is not identified, and is it silent where it clearly is?"""
+
+    def find(table: Table) -> list[str]:
+        rows = [rows[method] for rows in by_setting(table).values()]
+        margin = np.concatenate([row["margin"]["each"] for row in rows])
+        warned = np.concatenate([row["doubted"]["each"] for row in rows]) > 0
+        sentences = []
+        for runs, right, words in (
+            (margin <= 0, warned, "no dominance: warned"),
+            (margin >= CLEAR_MARGIN, ~warned, f"dominance of at least {CLEAR_MARGIN}: silent"),
+        ):
+            if runs.any():
+                share = float(right[runs].mean())
+                sentences.append(
+                    f"{method}, {words} in {int(right[runs].sum())} of {int(runs.sum())} runs "
+                    f"(target: {WARNING_TARGET:.0%}, {reached(share >= WARNING_TARGET)})."
+                )
+        between = (margin > 0) & (margin < CLEAR_MARGIN)
+        if between.any():
+            sentences.append(
+                f"{method}, dominance in between: warned in {warned[between].sum()} of {between.sum()} runs."
+            )
+        return sentences
+
+    return find
 
 
 def _sweep(name: str, title: str, kind: str, methods: tuple[str, ...], *targets: Finding) -> Experiment:

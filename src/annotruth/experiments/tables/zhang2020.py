@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from annotruth.experiments.core.experiment import Curves, Experiment, Row, Scale
+from annotruth.experiments.core.columns import CM_RMSE, DICE, GED, RATER_DICE, SWAPPED
+from annotruth.experiments.core.experiment import Curves, Experiment, Row
 from annotruth.experiments.core.findings import above_others, at_most, close_to, lower_than, near_best, never_swapped
+from annotruth.experiments.core.task import Scale
 from annotruth.experiments.data.digits import FULL, NOTE, QUICK, QUICK_SWEEP, SETTINGS, SWEEP, digits_task
-from annotruth.experiments.tables.scores import CM_RMSE, DICE, GED, RATER_DICE, SWAPPED
 
 WITHOUT_TRACE = Row("pixel-cm", {"trace_weight": 0.0}, name="pixel-cm, without trace")
 SHARED_FEATURES = Row("pixel-cm", {"features": "shared"}, name="pixel-cm, shared features")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from annotruth.experiments.core.experiment import Experiment, Row, Scale, Task
+from annotruth.experiments.core.columns import CM_RMSE, DICE, DICE_OF_PRESENT, GED, MEGABYTES
+from annotruth.experiments.core.experiment import Experiment, Row
 from annotruth.experiments.core.findings import above_others, close_to, lower_than
+from annotruth.experiments.core.task import Scale, TaskData
 from annotruth.experiments.data import digits, hippocampus, lidc
 from annotruth.experiments.data.digits import SETTINGS
-from annotruth.experiments.tables.scores import CM_RMSE, DICE, DICE_OF_PRESENT, GED, MEGABYTES
 from annotruth.experiments.tables.zhang2020 import BOUNDS, COMPARISONS, FEW_WEIGHTS, WITHOUT_TRACE, sweep
 
 DENSE = {"dense": SETTINGS["dense"]}
@@ -97,7 +98,7 @@ MULTICLASS = Experiment(
 )
 
 
-def low_rank_task(*, classes: int, folder: Path | None = None, **sizes: Any) -> Task:
+def low_rank_task(*, classes: int, folder: Path | None = None, **sizes: Any) -> TaskData:
     """Hippocampi with three classes, or digits with eleven."""
     task = hippocampus.slices_task if classes == 3 else digits.digit_classes_task
     return task(keep="all", folder=folder, **sizes)

@@ -1,14 +1,17 @@
-"""How the estimate, and the confidence in each rater, change from one recurrence to the next: strips of pictures."""
+"""How the estimate, and the confidence in each rater, change from one recurrence to the next: strips of pictures.
+
+Asks of the model ``settings_["options"]["recurrences"]``, ``predict_proba(images, recurrence=)`` and
+``rater_confidences_(image, recurrence=)``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from annotruth.data.annotations import Annotations
 from annotruth.reporting import tiles
-from annotruth.reporting.evidence import Case, Model
+from annotruth.reporting.case_statistics import Case
 from annotruth.reporting.gallery import MOST_RATERS, Gallery, Tile
+from annotruth.reporting.panels import Page, Panel, panel
 from annotruth.reporting.words import percent
 
 MOST_CASES = 2
@@ -23,14 +26,20 @@ class Strip:
     tiles: list[Tile]
 
 
-def strips(model: Model, ann: Annotations, gallery: Gallery, cases: Sequence[Case]) -> list[Strip]:
-    """Strips of a few cases, recurrence after recurrence; none where the method has no recurrences."""
-    count = model.settings_.get("options", {}).get("recurrences", 0)
-    return [_strip(model, ann, gallery, case, number) for case in cases[:MOST_CASES] for number in range(count)]
+@panel("recurrences")
+def recurrences(page: Page) -> Panel | None:
+    """Strips of a few cases, recurrence after recurrence."""
+    gallery, count = page.gallery, page.model.settings_["options"]["recurrences"]
+    if gallery is None:
+        return None
+    strips = [_strip(gallery, case, number) for case in page.cases[:MOST_CASES] for number in range(count)]
+    html = page.render("recurrences.html.j2", strips=strips)
+    return Panel("recurrences", "From one recurrence to the next", html, in_contents="Recurrences")
 
 
-def _strip(model: Model, ann: Annotations, gallery: Gallery, case: Case, recurrence: int) -> Strip:
-    view, image = gallery.view(case.index), ann.item_image(case.index)
+def _strip(gallery: Gallery, case: Case, recurrence: int) -> Strip:
+    model = gallery.model
+    view, image = gallery.view(case.index), gallery.ann.item_image(case.index)
     posterior = tiles.cut(model.predict_proba(image[None], recurrence=recurrence)[0], view.plane)  # type: ignore[call-arg]
     confidences = tiles.cut(model.rater_confidences_(image, recurrence=recurrence), view.plane)  # type: ignore[attr-defined]
     labels = posterior.argmax(axis=0)

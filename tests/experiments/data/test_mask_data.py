@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from annotruth.errors import InputError
-from annotruth.experiments.core.experiment import Trained
+from annotruth.experiments.core.columns import CM_RMSE, DICE_OF_PRESENT, GED, RATER_DICE
+from annotruth.experiments.core.task import Trained
 from annotruth.experiments.data import digits, hippocampus, lidc
 from annotruth.experiments.data.stand_in import shapes
-from annotruth.experiments.tables.scores import CM_RMSE, DICE_OF_PRESENT, GED, RATER_DICE
 from annotruth.validation import MISSING_PIXEL
 
 
@@ -76,7 +76,7 @@ def volumes(tmp_path):
 
 
 def test_slices_show_both_parts_and_volumes_are_not_torn_apart(volumes, monkeypatch):
-    monkeypatch.setattr(hippocampus, "LEAST", 2)
+    monkeypatch.setattr(hippocampus, "MIN_PART_PIXELS", 2)
     task = hippocampus.slices_task(keep="all", seed=0, train=20, test=6, folder=volumes)
     assert task.train.images.shape == (20, 1, 24, 20)
     for truth in task.train.truth:

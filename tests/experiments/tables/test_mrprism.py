@@ -1,4 +1,4 @@
-"""MrPrism's experiments: their data, their columns, and what they find."""
+"""MrPrism's tables: their columns, and what they find."""
 
 from __future__ import annotations
 
@@ -7,70 +7,34 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from annotruth.experiments.core.experiment import Trained
-from annotruth.experiments.data import prism_tasks
+from annotruth.experiments.core.columns import SOFT_DICE
+from annotruth.experiments.core.task import Trained
+from annotruth.experiments.data import digits
 from annotruth.experiments.tables import mrprism
-from annotruth.experiments.tables.prism_scores import (
+from annotruth.experiments.tables.mrprism import (
     AFTER,
     FUSED,
-    SOFT_DICE,
     STAPLED,
     VOTED,
     against_raters,
     fuses_better,
-    rises,
+    recurrences_add,
 )
 from annotruth.metrics import dice, soft_dice
 
 
 def test_two_of_the_seven_are_much_better_and_none_is_perfect():
-    task = prism_tasks.seven_raters_task(seed=0, train=60, test=20)
+    task = digits.seven_raters_task(seed=0, train=60, test=20)
     own = np.array([dice(task.train.masks[:, r], task.train.truth) for r in range(7)])
     assert len(task.held_out) == 20
     assert 0.85 < own[:2].min() <= own[:2].max() < 0.97
     assert own[2:].max() < 0.75
 
 
-def test_nuclei_are_cut_into_tiles_and_split_by_picture(tmp_path):
-    rng = np.random.default_rng(0)
-    masks = np.zeros((6, 5, 256, 256), dtype=np.uint8)
-    masks[:, 1:, 10:20, 140:150] = 255  # in the second of four tiles
-    images = rng.integers(0, 255, (6, 256, 256), dtype=np.uint8)
-    np.savez(tmp_path / "cfos_wue1_512.npz", images=images, raters=masks, est_gt=masks[:, 1])
-    task = prism_tasks.nuclei_task(seed=0, train=10, test=10, folder=tmp_path)
-    assert len(task.train) + len(task.held_out) == 6  # empty tiles are left out
-    assert not set(task.train.groups) & set(task.held_out.groups)
-    assert task.train.images.shape[1:] == (1, 128, 128)
-    assert set(np.unique(task.train.masks)) == {0, 1}
-    np.testing.assert_array_equal(task.train.truth, task.train.masks[:, 1])
-    picture = int(task.train.groups[0].split()[1])
-    whole = images[picture].astype(float)
-    expected = (whole[:128, 128:] - whole.mean()) / whole.std()
-    np.testing.assert_allclose(task.train.images[0, 0], expected, atol=1e-5)
-
-
-def test_tiles_without_a_nucleus_in_the_reference_are_learnt_from_and_not_scored(tmp_path):
-    masks = np.zeros((6, 5, 128, 256), dtype=np.uint8)
-    masks[:, :, 10:20, 10:20] = 255
-    masks[:, 0, 10:20, 140:150] = 255  # in the second tile, one expert alone
-    images = np.random.default_rng(0).integers(0, 255, (6, 128, 256), dtype=np.uint8)
-    np.savez(tmp_path / "cfos_wue1_512.npz", images=images, raters=masks, est_gt=masks[:, 1])
-    task = prism_tasks.nuclei_task(seed=0, train=20, test=20, folder=tmp_path)
-    pictures = len(set(task.train.groups)), len(set(task.held_out.groups))
-    assert sum(pictures) == 6
-    assert (len(task.train), len(task.held_out)) == (2 * pictures[0], pictures[1])
-
-
-def test_nuclei_have_a_stand_in():
-    task = prism_tasks.nuclei_task(seed=0, train=16, test=8)
-    assert task.train.raters == prism_tasks.EXPERTS
-    assert not set(task.train.groups) & set(task.held_out.groups)
-
-
 @pytest.fixture
 def trained():
     """A model that knows the truth, and takes it for less sure at each earlier recurrence."""
-    task = prism_tasks.seven_raters_task(seed=0, train=4, test=6)
+    task = digits.seven_raters_task(seed=0, train=4, test=6)
     truth = task.held_out.truth.astype(float)
 
     def predict_proba(images, recurrence=2, **_):
@@ -106,7 +70,7 @@ def test_findings_say_what_was_reached():
         return {"setting": "dense", "method": "mrprism", **{k: {"mean": v, "sd": 0.0} for k, v in values.items()}}
 
     table = {"rows": [row(recurrence_0=0.80, recurrence_2=0.85, fused=0.95, staple=0.90, vote=0.88)]}
-    (rose,) = rises(0.01)(table)
+    (rose,) = recurrences_add(0.01)(table)
     assert "changes by 5.00 points (target: at least 1.00 points, reached)" in rose
     (fused,) = fuses_better(0.06)(table)
     assert "0.9500, by STAPLE 0.9000, by majority 0.8800" in fused

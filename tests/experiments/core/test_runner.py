@@ -9,10 +9,11 @@ import pytest
 from annotruth.errors import InputError
 from annotruth.experiments import run_experiment
 from annotruth.experiments.core import runner
-from annotruth.experiments.core.experiment import Experiment, Metric, Row, Scale
+from annotruth.experiments.core.columns import CM_RMSE, DICE, SWAPPED, Column
+from annotruth.experiments.core.experiment import Experiment, Row
 from annotruth.experiments.core.findings import above_others
+from annotruth.experiments.core.task import Scale
 from annotruth.experiments.data import digits
-from annotruth.experiments.tables.scores import CM_RMSE, DICE, SWAPPED
 from annotruth.training import Segmenter
 
 
@@ -143,8 +144,8 @@ def test_stand_in_data_are_named_as_such(tiny, tmp_path):
 
 
 def test_a_metric_without_a_number_leaves_its_cell_empty(tiny, tmp_path):
-    none = Metric("none", "nothing", lambda trained: None)
-    odd = Metric("odd", "of clean only", lambda trained: 1.0 if trained.model.method == "clean" else float("nan"))
+    none = Column("none", "nothing", lambda trained: None)
+    odd = Column("odd", "of clean only", lambda trained: 1.0 if trained.model.method == "clean" else float("nan"))
     made = run_experiment(replace(tiny, metrics=(DICE, none, odd)), tmp_path, quick=True)
     clean, other = made["rows"][:2]
     assert "none" not in clean
@@ -153,6 +154,14 @@ def test_a_metric_without_a_number_leaves_its_cell_empty(tiny, tmp_path):
     text = (tmp_path / "tiny-quick.md").read_text()
     assert "nothing" not in text
     assert "of clean only" in text
+
+
+def test_a_metric_is_a_column_by_its_name(tiny, tmp_path):
+    by_name = run_experiment(replace(tiny, metrics=("dice", "iou", CM_RMSE)), tmp_path, quick=True)
+    assert by_name["rows"][0]["dice"] == run_experiment(tiny, tmp_path / "other", quick=True)["rows"][0]["dice"]
+    assert by_name["rows"][0]["iou"]["mean"] < by_name["rows"][0]["dice"]["mean"]
+    assert [each["title"] for each in by_name["metrics"]] == ["foreground Dice", "foreground IoU", "CM RMSE"]
+    assert "| foreground IoU |" in (tmp_path / "tiny-quick.md").read_text()
 
 
 def test_bad_use_is_refused_before_any_training(tiny, tmp_path, trained):
@@ -165,6 +174,8 @@ def test_bad_use_is_refused_before_any_training(tiny, tmp_path, trained):
         run_experiment(wrong, tmp_path)
     with pytest.raises(InputError, match=r"mnist\.npz"):
         run_experiment(tiny, tmp_path, data=tmp_path)
+    with pytest.raises(InputError, match=r"metric.*dyce.*dice"):
+        run_experiment(replace(tiny, metrics=("dyce",)), tmp_path)
     assert trained in ([], [("clean", 0)])  # the folder is read with the first training
 
 

@@ -2,7 +2,16 @@
 
 import pytest
 
-from annotruth.experiments.core.findings import above_others, at_most, close_to, lower_than, near_best, never_swapped
+from annotruth.experiments.core.findings import (
+    above_others,
+    at_most,
+    close_to,
+    leads,
+    lower_than,
+    near_best,
+    never_swapped,
+    rises,
+)
 
 
 def table(**dice):
@@ -66,3 +75,30 @@ def test_swapped_seeds_are_counted():
     assert never_swapped("clean")(table(clean=0.9)) == [
         "dense: clean ended with classes swapped or lost on 0 of 2 seeds."
     ]
+
+
+def curve(means):
+    """A table whose rows are points of one line."""
+    rows = [
+        {
+            "setting": "s",
+            "method": name,
+            "lines": ["l"],
+            "options": {"ratio": ratio},
+            "miou": {"mean": mean, "sd": 0.01},
+        }
+        for name, (ratio, mean) in means.items()
+    ]
+    return {"rows": rows, "metrics": [{"name": "miou", "title": "mIoU"}]}
+
+
+def test_a_row_that_leads_and_a_curve_that_rises():
+    rising = curve({"a": (0.1, 0.5), "b": (0.5, 0.495), "c": (1.0, 0.6)})
+    (told,) = rises("l", "ratio", "miou")(rising)
+    assert "rises, up to what seeds make" in told
+    (told,) = rises("l", "ratio", "miou")(curve({"a": (0.1, 0.5), "c": (1.0, 0.4)}))
+    assert "falls from 0.1 to 1 by 10.00 points" in told
+    (told,) = leads("c", "a", 0.02, "miou")(rising)
+    assert "10.00 points above a" in told
+    assert told.endswith("reached).")
+    assert "missed" in leads("a", "c", 0.0, "miou")(rising)[0]

@@ -1,4 +1,4 @@
-"""The strip of pictures from one recurrence to the next."""
+"""The panel of pictures from one recurrence to the next."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ def test_estimate_and_confidences_after_each_recurrence(tmp_path, method, shown)
     ann = simulate_masks(truth, ["good", "over", "under"]).annotations(images=images)
     options = {"recurrences": 2} if method == "mrprism" else {}
     model = Segmenter(method, max_epochs=1, validation=0, progress=False, **options).fit(ann)
+    declared = ("recurrences",) if shown else ()
+    assert getattr(model, "report_panels_", declared) == declared
     page = report(model, ann, tmp_path / "report.html", max_cases=1).read_text()
     assert len(re.findall(r"<h3>.*, recurrence \d</h3>", page)) == shown
     assert ('href="#recurrences"' in page) == bool(shown)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from annotruth.experiments.tables.dominance import (
+from annotruth.experiments.tables.tanno2019 import (
     at_most_where_dominant,
     better_below,
     close_where_dominant,

@@ -1,19 +1,14 @@
-"""The data of the experiments with coarse drawings, and what their tables say."""
+"""The data of the experiments with coarse drawings."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from annotruth.errors import ContradictionWarning
-from annotruth.experiments import run_experiment
 from annotruth.experiments.data.coarse_acdc import acdc_task
 from annotruth.experiments.data.coarse_digits import coarse_digits_task
 from annotruth.experiments.data.coarse_vessels import vessels_task
-from annotruth.experiments.tables import coarse
-from annotruth.experiments.tables.coarse_findings import leads, rises
 
 pytestmark = pytest.mark.filterwarnings(f"ignore::{ContradictionWarning.__module__}.ContradictionWarning")
 
@@ -71,45 +66,3 @@ def test_vessels_are_tiles_of_some_eyes_and_photographs_of_others(tmp_path):
     assert task.held_out.images.shape == (12, 3, 280, 280)
     stand_in = vessels_task(seed=0, ratio=0.3, train=2)
     assert 0.01 < stand_in.train.truth.mean() < 0.2
-
-
-def _table(means):
-    rows = [
-        {
-            "setting": "s",
-            "method": name,
-            "lines": ["l"],
-            "options": {"ratio": ratio},
-            "miou": {"mean": mean, "sd": 0.01},
-        }
-        for name, (ratio, mean) in means.items()
-    ]
-    return {"rows": rows, "metrics": [{"name": "miou", "title": "mIoU"}]}
-
-
-def test_findings():
-    table = _table({"a": (0.1, 0.5), "b": (0.5, 0.495), "c": (1.0, 0.6)})
-    (told,) = rises("l", "ratio", "miou")(table)
-    assert "rises, up to what seeds make" in told
-    (told,) = rises("l", "ratio", "miou")(_table({"a": (0.1, 0.5), "c": (1.0, 0.4)}))
-    assert "falls from 0.1 to 1 by 10.00 points" in told
-    (told,) = leads("c", "a", 0.02, "miou")(table)
-    assert "10.00 points above a" in told
-    assert told.endswith("reached).")
-    assert "missed" in leads("a", "c", 0.0, "miou")(table)[0]
-
-
-def test_a_table_is_made(tmp_path):
-    from dataclasses import replace
-
-    few = tuple(row for row in coarse.MNIST.rows if row.label in ("coarse-cm", coarse.SEMI, "clean", "box-sup, boxes"))
-    quick = replace(
-        coarse.MNIST,
-        rows=few,
-        findings=coarse.MNIST.findings[:1],
-        quick=replace(coarse.MNIST.quick, sizes={"pool": 24, "test": 8, "train": 16}, training={"max_epochs": 1}),
-    )
-    table = run_experiment(quick, Path(tmp_path), quick=True)
-    assert [row["method"] for row in table["rows"]] == [row.label for row in few]
-    assert all(0 <= row["miou"]["mean"] <= 1 for row in table["rows"])
-    assert (tmp_path / "coarse-mnist-quick.png").is_file()

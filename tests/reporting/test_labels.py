@@ -13,7 +13,7 @@ import pytest
 import annotruth as at
 from annotruth.errors import InputError
 from annotruth.reporting import report, suspects
-from annotruth.reporting.labels import gather_labels
+from annotruth.reporting.labels import label_statistics
 from annotruth.reporting.words import describe_answers
 
 Make = Callable[..., Any]
@@ -21,20 +21,20 @@ Make = Callable[..., Any]
 
 def test_posterior_by_hand(make_label_study: Make) -> None:
     model, ann = make_label_study()
-    evidence = gather_labels(model, ann)
+    statistics = label_statistics(model, ann)
     # Item 3 looks like class 2 (0.8), and three raters who are right on 70 % call it class 0.
     weights = np.array([0.1 * 0.7**3, 0.1 * 0.15**3, 0.8 * 0.15**3])
-    np.testing.assert_allclose(evidence.posterior[3], weights / weights.sum())
-    np.testing.assert_array_equal(evidence.vote, [0, 1, 2, 0, -1])
-    np.testing.assert_allclose(evidence.wrong[[3, 4]], [1 - weights[0] / weights.sum(), 0])
-    np.testing.assert_allclose(evidence.posterior[4], evidence.predicted[4])  # nobody answered
-    np.testing.assert_allclose(evidence.agreement, [1, 1, 2 / 3])
-    np.testing.assert_array_equal(evidence.answered, [4, 3, 3])
+    np.testing.assert_allclose(statistics.posterior[3], weights / weights.sum())
+    np.testing.assert_array_equal(statistics.vote, [0, 1, 2, 0, -1])
+    np.testing.assert_allclose(statistics.wrong[[3, 4]], [1 - weights[0] / weights.sum(), 0])
+    np.testing.assert_allclose(statistics.posterior[4], statistics.predicted[4])  # nobody answered
+    np.testing.assert_allclose(statistics.agreement, [1, 1, 2 / 3])
+    np.testing.assert_array_equal(statistics.answered, [4, 3, 3])
 
 
 def test_of_tied_answers_the_likeliest_counts(fake_classifier: Make) -> None:
     ann = at.Annotations.from_answers(np.array([[0, 1], [1, 0]]), np.array([[1.0], [0.0]]), classes=["a", "b"])
-    np.testing.assert_array_equal(gather_labels(fake_classifier(ann), ann).vote, [1, 0])
+    np.testing.assert_array_equal(label_statistics(fake_classifier(ann), ann).vote, [1, 0])
 
 
 def test_suspects_worst_first_and_only_answered_items(make_label_study: Make) -> None:
@@ -49,7 +49,7 @@ def test_suspects_worst_first_and_only_answered_items(make_label_study: Make) ->
 def test_raters_that_the_model_does_not_know_say_nothing(make_label_study: Make) -> None:
     model, ann = make_label_study()
     model.annotators_.clear()
-    np.testing.assert_allclose(gather_labels(model, ann).posterior, model.predict_proba(ann))
+    np.testing.assert_allclose(label_statistics(model, ann).posterior, model.predict_proba(ann))
 
 
 @pytest.mark.parametrize("shape", [(1, 6, 7), (3, 6, 7), (1, 6, 7, 3), (4,)])
