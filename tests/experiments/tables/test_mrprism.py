@@ -20,6 +20,7 @@ from annotruth.experiments.tables.mrprism import (
     fuses_better,
     recurrences_add,
 )
+from annotruth.methods import make_method
 from annotruth.metrics import dice, soft_dice
 
 
@@ -42,7 +43,7 @@ def trained():
         return np.stack([1 - foreground, foreground], axis=1)
 
     model = SimpleNamespace(
-        method="mrprism", options={}, predict_proba=predict_proba, fuse=lambda ann: predict_proba(None),
+        method="mrprism", method_=make_method("mrprism", "masks"), predict_proba=predict_proba, fuse=lambda ann: predict_proba(None),
         predict=lambda images: task.held_out.truth,
     )  # fmt: skip
     return Trained(model, task, 0, 1.0, None)
@@ -61,7 +62,7 @@ def test_columns(trained):
 
 
 def test_columns_that_other_methods_do_not_have(trained):
-    trained.model.method = "label-sampling"
+    trained.model.method, trained.model.method_ = "label-sampling", make_method("label-sampling", "masks")
     assert [column.score(trained) for column in (AFTER[0], FUSED, STAPLED, VOTED)] == [None] * 4
 
 
