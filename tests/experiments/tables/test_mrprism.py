@@ -43,8 +43,8 @@ def trained():
         return np.stack([1 - foreground, foreground], axis=1)
 
     model = SimpleNamespace(
-        method="mrprism", method_=make_method("mrprism", "masks"), predict_proba=predict_proba, fuse=lambda ann: predict_proba(None),
-        predict=lambda images: task.held_out.truth,
+        method="mrprism", method_=make_method("mrprism", "masks"), predict_proba=predict_proba,
+        fuse=lambda ann: predict_proba(None), predict=lambda images: task.held_out.truth,
     )  # fmt: skip
     return Trained(model, task, 0, 1.0, None)
 
