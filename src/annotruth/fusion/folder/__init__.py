@@ -122,7 +122,7 @@ def fuse(
         raise InputError(nothing_to_load(source))
     refuse_used_folder(output, overwrite)
     known = None if gold is None else _known_truth(source, Path(gold))
-    with open_workers(jobs, scheduler) as across:
+    with open_workers(jobs, scheduler, preload=[__name__]) as across:
         if source.is_dir():
             fusion, more = _FolderRun(estimator, source, known, output, across, progress)(overwrite)
         else:
