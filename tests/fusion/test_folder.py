@@ -23,7 +23,7 @@ import annotruth as at
 from annotruth.errors import InputError
 from annotruth.fusion.checks import noisy_masks
 from annotruth.fusion.folder import fuse
-from annotruth.fusion.registry import METHODS, make_estimator
+from annotruth.fusion.registry import make_estimator, method_names
 from annotruth.io import write_case_folder
 from annotruth.parallel.threads import threads
 
@@ -67,7 +67,7 @@ def out(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("scope", ["dataset", "case"])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", method_names())
 def test_results_are_the_estimators(cases: Path, out: Path, method: str, scope: str) -> None:
     fusion = fuse(cases, out, method, scope=scope)
     expected = make_estimator(method, scope).fit(at.load(cases))
@@ -406,7 +406,7 @@ def test_doubts_about_the_truth_are_noted(cases: Path, out: Path) -> None:
 @pytest.mark.parametrize(
     ("method", "options", "message"),
     [
-        ("stable", {}, "Unknown method 'stable'. Known: majority, mean, staple"),
+        ("stable", {}, "Unknown method 'stable'. Known: dawid-skene, majority, mean, spatial-staple, staple"),
         ("staple", {"windows": 3}, "staple has no option 'windows'. Its options: .*smoothing"),
         ("majority", {"tol": 3}, "majority has no option 'tol'. It has none"),
         ("staple", {"max_iter": "many"}, "max_iter must be a whole number"),

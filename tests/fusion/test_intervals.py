@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from annotruth.fusion.intervals import confusion_interval, skill_interval
+from annotruth.fusion.raters import confusion_interval, skill_interval
 
 COUNTS = np.array([[[90.0, 8.0, 2.0], [5.0, 20.0, 0.0], [0.0, 0.0, 0.0]]])
 

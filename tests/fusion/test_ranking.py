@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotruth import STAPLE, Annotations
-from annotruth.fusion.ranking import most_frequent_error, ranking
+from annotruth.fusion.raters import most_frequent_error, ranking
 
 
 def ranked(low: list[float], high: list[float], skill: list[float], labelled: list[int]):
