@@ -490,10 +490,30 @@ def test_a_killed_process_loses_nothing(many: Path, alone: Path, out: Path) -> N
 
 
 def test_every_method_in_processes(cases: Path, tmp_path: Path) -> None:
-    for method, scope in [("spatial-staple", "dataset"), ("spatial-staple", "case"), ("mean", "dataset")]:
+    smooth = {"smoothing": 0.5}
+    for method, scope, options in [
+        ("spatial-staple", "dataset", {}), ("spatial-staple", "case", {}), ("mean", "dataset", {}),
+        ("staple", "dataset", smooth), ("staple", "case", smooth),
+    ]:  # fmt: skip
         for jobs in (1, 2):
-            fuse(cases, tmp_path / f"{method} {scope} {jobs}", method, scope=scope, jobs=jobs)
+            fuse(cases, tmp_path / f"{method} {scope} {jobs}", method, scope=scope, options=options, jobs=jobs)
         same(tmp_path / f"{method} {scope} 2", tmp_path / f"{method} {scope} 1")
+
+
+def test_cases_are_smoothed_where_the_workers_are(cases: Path, out: Path) -> None:
+    stages = []
+    fuse(cases, out, options={"smoothing": 0.5}, progress=lambda stage, done, total: stages.append((stage, done)))
+    rounds = stages.count(("Refining", 3))
+    assert rounds >= 2
+    assert stages.count(("Writing", 3)) == 1
+
+
+def test_local_iterations_are_known_of_a_folder_too(cases: Path, out: Path) -> None:
+    for scope in ("dataset", "case"):
+        fused = fuse(cases, out, "spatial-staple", scope=scope, overwrite=True).fused
+        expected = make_estimator("spatial-staple", scope).fit(at.load(cases))
+        np.testing.assert_array_equal(fused.local_n_iter_, expected.local_n_iter_)
+        np.testing.assert_array_equal(fused.predict_proba_item(1), expected.predict_proba_item(1))
 
 
 def test_a_killed_dask_worker_loses_nothing(many: Path, alone: Path, out: Path) -> None:

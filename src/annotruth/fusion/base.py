@@ -221,6 +221,10 @@ class FusionEstimator(BaseEstimator):
             state = self._estimate_cases()
         else:
             state = self.estimate(votes, start)
+            if state.items and not self.has_item_state:  # nobody kept which rows are a case's
+                raise TypeError(
+                    f"The state of {type(self).__name__} holds items: set has_item_state = True in the class."
+                )
             if self.refines:
                 state = self.refine(votes, state, self._refine_with(run_cases or self._run_here))
         self.state_ = state
