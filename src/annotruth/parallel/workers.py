@@ -126,7 +126,11 @@ class Processes:
 
     def _do(self, errand: Callable[[], list[Any]]) -> list[Any]:
         for _ in range(1 + _MAX_DEATHS):
+            if self._given_up:
+                break
             worker = self._next_worker()
+            if self._given_up:  # since then: whoever gave up may not have met this one
+                worker.kill()
             try:
                 answers = worker.do(errand)
             except _Died:
@@ -138,8 +142,6 @@ class Processes:
             else:
                 self._idle.put(worker)
                 return answers
-            if self._given_up:
-                break
         raise AnnotruthError(WORKERS_KEEP_DYING)
 
     def _next_worker(self) -> _Worker:
