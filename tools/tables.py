@@ -14,7 +14,7 @@ from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 
-from annotruth.fusion.registry import ESTIMATORS
+from annotruth.fusion.registry import make_estimator, method_names
 from annotruth.methods import METHODS
 from annotruth.methods.registry import TASKS
 
@@ -75,7 +75,8 @@ def methods_in_full() -> str:
 def estimators() -> str:
     """Label fusion."""
     rows = []
-    for name, estimator in ESTIMATORS.items():
+    for name in method_names():
+        estimator = type(make_estimator(name))
         rows.append([f"`{estimator.__name__}`", f"`{name}`", first_sentence(estimator), _reference(estimator)])
     return markdown(["estimator", "`--method`", "what it estimates", "paper"], rows)
 

@@ -9,16 +9,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from annotruth.fusion.registry import listed_estimators
+
 __version__ = "0.1.0"
 
 _HOME = {
     "Annotations": "annotruth.data.annotations",
     "load": "annotruth.io",
-    "MajorityVote": "annotruth.fusion",
-    "MeanLabel": "annotruth.fusion",
-    "DawidSkene": "annotruth.fusion",
-    "STAPLE": "annotruth.fusion",
-    "SpatialSTAPLE": "annotruth.fusion",
+    **{estimator.class_name: "annotruth.fusion" for estimator in listed_estimators().values()},
     "Segmenter": "annotruth.training",
     "Classifier": "annotruth.training",
     "load_model": "annotruth.training",

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from annotruth.data.answers import Answers, answers_from_matrix
 from annotruth.fusion._em.em_kernels import _exp_in_place
+from annotruth.fusion.dawid_skene import maximise
 from annotruth.fusion.em import confusion_from_counts, expected_counts, log_of, truth_posterior
-from annotruth.fusion.maximise import maximise
 from annotruth.fusion.votes import Votes
 from annotruth.parallel.threads import threads
 

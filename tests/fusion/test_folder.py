@@ -8,9 +8,7 @@ import multiprocessing
 import os
 import shutil
 import signal
-import subprocess
 import sys
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -22,13 +20,12 @@ import tifffile
 from PIL import Image
 
 import annotruth as at
-from annotruth.errors import AnnotruthError, InputError
+from annotruth.errors import InputError
 from annotruth.fusion.checks import noisy_masks
 from annotruth.fusion.folder import fuse
-from annotruth.fusion.registry import METHODS, make_estimator
+from annotruth.fusion.registry import make_estimator, method_names
 from annotruth.io import write_case_folder
 from annotruth.parallel.threads import threads
-from annotruth.parallel.workers import open_workers
 
 RATERS = ["ann", "bob", "cy", "di", "ed"]
 
@@ -70,7 +67,7 @@ def out(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("scope", ["dataset", "case"])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", method_names())
 def test_results_are_the_estimators(cases: Path, out: Path, method: str, scope: str) -> None:
     fusion = fuse(cases, out, method, scope=scope)
     expected = make_estimator(method, scope).fit(at.load(cases))
@@ -409,7 +406,7 @@ def test_doubts_about_the_truth_are_noted(cases: Path, out: Path) -> None:
 @pytest.mark.parametrize(
     ("method", "options", "message"),
     [
-        ("stable", {}, "Unknown method 'stable'. Known: majority, mean, staple"),
+        ("stable", {}, "Unknown method 'stable'. Known: dawid-skene, majority, mean, spatial-staple, staple"),
         ("staple", {"windows": 3}, "staple has no option 'windows'. Its options: .*smoothing"),
         ("majority", {"tol": 3}, "majority has no option 'tol'. It has none"),
         ("staple", {"max_iter": "many"}, "max_iter must be a whole number"),
@@ -482,74 +479,41 @@ def test_a_killed_process_loses_nothing(many: Path, alone: Path, out: Path) -> N
 
     def kill(stage: str, done: int, total: int) -> None:
         if (stage, done) in (("Counting votes", 5), ("Writing", 5)):
-            killed.append(kill_a_child())
+            victim = multiprocessing.active_children()[0]
+            with suppress(ProcessLookupError):  # it is dead already, and nobody has noticed yet
+                os.kill(victim.pid, signal.SIGKILL)
+            killed.append(victim.pid)
 
     fuse(many, out, jobs=2, progress=kill)
     assert len(killed) == 2
     same(out, alone)
 
 
-def kill_a_child() -> int:
-    victim = multiprocessing.active_children()[0]
-    with suppress(ProcessLookupError):  # it is dead already, and nobody has noticed yet
-        os.kill(victim.pid, signal.SIGKILL)
-    return victim.pid
-
-
-def test_a_process_killed_at_any_moment_stops_nobody() -> None:
-    """Also while it answers: what is larger than a pipe takes several turns to get through."""
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        with open_workers(2) as across:
-            for task, answer in enumerate(across(bytes, range(1_000_000, 1_000_060))):
-                assert len(answer) == 1_000_000 + task
-                if task in (5, 30):
-                    time.sleep(rng.uniform(0, 0.01))
-                    kill_a_child()
-
-
-def test_workers_end_when_the_process_that_started_them_is_killed() -> None:
-    psutil = pytest.importorskip("psutil")
-    program = (
-        "import multiprocessing, os, signal\n"
-        "from annotruth.parallel.workers import open_workers\n"
-        "if __name__ == '__main__':\n"
-        "    with open_workers(2) as across:\n"
-        "        list(across(int, ['1', '2']))\n"
-        "        print(*(child.pid for child in multiprocessing.active_children()), flush=True)\n"
-        "        os.kill(os.getpid(), signal.SIGKILL)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, timeout=120)
-    workers = [int(pid) for pid in done.stdout.split()]
-    assert workers
-
-    def alive(pid: int) -> bool:
-        return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-
-    until = time.monotonic() + 30
-    while any(map(alive, workers)) and time.monotonic() < until:
-        time.sleep(0.1)
-    assert not any(map(alive, workers))
-
-
-def test_what_goes_wrong_in_a_process_is_said_here_and_others_can_follow() -> None:
-    with open_workers(2) as across:
-        with pytest.raises(ValueError, match="invalid literal") as caught:
-            list(across(int, ["1", "2", "three"]))
-        assert "Traceback" in caught.value.__notes__[0]
-        assert list(across(len, ["one", "three"])) == [3, 5]
-
-
 def test_every_method_in_processes(cases: Path, tmp_path: Path) -> None:
-    for method, scope in [("spatial-staple", "dataset"), ("spatial-staple", "case"), ("mean", "dataset")]:
+    smooth = {"smoothing": 0.5}
+    for method, scope, options in [
+        ("spatial-staple", "dataset", {}), ("spatial-staple", "case", {}), ("mean", "dataset", {}),
+        ("staple", "dataset", smooth), ("staple", "case", smooth),
+    ]:  # fmt: skip
         for jobs in (1, 2):
-            fuse(cases, tmp_path / f"{method} {scope} {jobs}", method, scope=scope, jobs=jobs)
+            fuse(cases, tmp_path / f"{method} {scope} {jobs}", method, scope=scope, options=options, jobs=jobs)
         same(tmp_path / f"{method} {scope} 2", tmp_path / f"{method} {scope} 1")
 
 
-def test_processes_that_keep_dying_end_the_job() -> None:
-    with open_workers(2) as across, pytest.raises(AnnotruthError, match="keep dying, mostly for lack of memory"):
-        list(across(os._exit, [1, 1]))
+def test_cases_are_smoothed_where_the_workers_are(cases: Path, out: Path) -> None:
+    stages = []
+    fuse(cases, out, options={"smoothing": 0.5}, progress=lambda stage, done, total: stages.append((stage, done)))
+    rounds = stages.count(("Refining", 3))
+    assert rounds >= 2
+    assert stages.count(("Writing", 3)) == 1
+
+
+def test_local_iterations_are_known_of_a_folder_too(cases: Path, out: Path) -> None:
+    for scope in ("dataset", "case"):
+        fused = fuse(cases, out, "spatial-staple", scope=scope, overwrite=True).fused
+        expected = make_estimator("spatial-staple", scope).fit(at.load(cases))
+        np.testing.assert_array_equal(fused.local_n_iter_, expected.local_n_iter_)
+        np.testing.assert_array_equal(fused.predict_proba_item(1), expected.predict_proba_item(1))
 
 
 def test_a_killed_dask_worker_loses_nothing(many: Path, alone: Path, out: Path) -> None:
@@ -573,7 +537,7 @@ def test_a_killed_dask_worker_loses_nothing(many: Path, alone: Path, out: Path) 
 
 
 def test_dask_that_is_not_there(cases: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("annotruth.parallel.workers._ANSWER_WITHIN", 1)
+    monkeypatch.setattr("annotruth.parallel.dask._ANSWER_WITHIN", 1)
     for address in ("tcp://127.0.0.1:9", "nonsense://"):
         with pytest.raises(InputError, match="No Dask scheduler answers"):
             fuse(cases, out, scheduler=address)
@@ -581,10 +545,3 @@ def test_dask_that_is_not_there(cases: Path, out: Path, monkeypatch: pytest.Monk
     with pytest.raises(InputError, match=r"pip install 'annotruth\[dask\]'"):
         fuse(cases, out, scheduler="tcp://127.0.0.1:9")
     assert not out.exists()
-
-
-def test_wrong_numbers_of_workers() -> None:
-    with pytest.raises(InputError, match="at least 1"):
-        open_workers(0)
-    with pytest.raises(InputError, match="not both"):
-        open_workers(2, "tcp://127.0.0.1:9")

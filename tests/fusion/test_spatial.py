@@ -11,7 +11,7 @@ from scipy import ndimage
 import annotruth as at
 from annotruth.errors import InputError
 from annotruth.fusion._em.box_sum import box_sum
-from annotruth.fusion._em.spatial_em import Field, local_confusion, local_truth
+from annotruth.fusion._em.spatial_em import LocalProblem, local_confusion, local_truth
 from annotruth.parallel.threads import threads
 
 
@@ -32,21 +32,21 @@ def test_box_sums_of_uneven_windows() -> None:
     np.testing.assert_allclose(found, ndimage.convolve(values, np.ones((1, 5)), mode="constant"), rtol=1e-5)
 
 
-def by_hand(field: Field, posterior: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def by_hand(problem: LocalProblem, posterior: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """One iteration with windows cut out one by one: new posterior, and the local matrices before it."""
-    n_raters, n_classes, _ = field.confusion.shape
-    masks = field.masks.reshape(n_raters, *field.shape)
-    share = posterior.reshape(n_classes, *field.shape).astype(float)
-    new, maps = np.empty_like(share), np.empty((n_raters, n_classes, n_classes, *field.shape))
-    for place in product(*map(range, field.shape)):
-        cut = tuple(slice(max(0, p - w // 2), p + w // 2 + 1) for p, w in zip(place, field.window))
+    n_raters, n_classes, _ = problem.confusion.shape
+    masks = problem.masks.reshape(n_raters, *problem.shape)
+    share = posterior.reshape(n_classes, *problem.shape).astype(float)
+    new, maps = np.empty_like(share), np.empty((n_raters, n_classes, n_classes, *problem.shape))
+    for place in product(*map(range, problem.shape)):
+        cut = tuple(slice(max(0, p - w // 2), p + w // 2 + 1) for p, w in zip(place, problem.window))
         here = share[(slice(None), *cut)].reshape(n_classes, -1)
-        prior = (here.sum(axis=1) + field.shrinkage * field.prior) / (here.shape[1] + field.shrinkage)
+        prior = (here.sum(axis=1) + problem.shrinkage * problem.prior) / (here.shape[1] + problem.shrinkage)
         score = np.log(prior)
         for rater in range(n_raters):
             labels = masks[rater][cut].ravel()
             counts = np.stack([here[:, labels == j].sum(axis=1) for j in range(n_classes)], axis=1)
-            counts += field.shrinkage * field.confusion[rater]
+            counts += problem.shrinkage * problem.confusion[rater]
             maps[(rater, slice(None), slice(None), *place)] = counts / counts.sum(axis=1, keepdims=True)
             if masks[rater][place] != 255:
                 score += np.log(maps[(rater, slice(None), masks[rater][place], *place)])
@@ -61,14 +61,16 @@ def test_local_estimates_against_plain_loops(shape: tuple[int, ...], window: tup
     masks = rng.integers(0, 3, (4, n_pixels)).astype(np.uint8)
     masks[1, :7] = 255
     fixed = np.zeros(n_pixels, dtype=np.uint8)
-    field = Field(masks, shape, fixed, rng.dirichlet(np.ones(3), (4, 3)), np.array([0.5, 0.3, 0.2]), window, 2.0)
+    problem = LocalProblem(
+        masks, shape, fixed, rng.dirichlet(np.ones(3), (4, 3)), np.array([0.5, 0.3, 0.2]), window, 2.0
+    )
     start = rng.dirichlet(np.ones(3), n_pixels).T.astype(np.float32)
-    expected, _ = by_hand(field, start)
+    expected, _ = by_hand(problem, start)
     posterior = start.copy()
-    assert local_truth(field, posterior, 1, 0.0) == (1, False)
+    assert local_truth(problem, posterior, 1, 0.0) == (1, False)
     np.testing.assert_allclose(posterior, expected, atol=2e-5)
-    maps = local_confusion(field, posterior).reshape(4, 3, 3, *shape)
-    np.testing.assert_allclose(maps, by_hand(field, posterior)[1], atol=2e-5)
+    maps = local_confusion(problem, posterior).reshape(4, 3, 3, *shape)
+    np.testing.assert_allclose(maps, by_hand(problem, posterior)[1], atol=2e-5)
 
 
 def raters_failing_in_different_places(size: int = 96) -> tuple[np.ndarray, np.ndarray]:
@@ -105,7 +107,7 @@ def test_posteriors_too_large_to_keep_are_computed_again(monkeypatch: pytest.Mon
     masks, _ = raters_failing_in_different_places(32)
     annotations = at.Annotations.from_masks(np.stack([masks, masks[:, ::-1]]))
     kept = at.SpatialSTAPLE(window=7).fit(annotations).predict_proba()
-    monkeypatch.setattr("annotruth.fusion.spatial._KEPT_BYTES", 0)
+    monkeypatch.setattr("annotruth.fusion.base._MAX_KEPT_BYTES", 0)
     fused = at.SpatialSTAPLE(window=7).fit(annotations)
     np.testing.assert_array_equal(fused.predict_proba(), kept)
     assert (fused.local_n_iter_ > 0).all()

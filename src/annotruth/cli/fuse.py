@@ -9,12 +9,15 @@ import typer
 
 from annotruth.cli.options import Duplicates, Output, Overwrite, Quiet, option_value
 from annotruth.cli.printing import print_raters, progress_bar, say, screen
+from annotruth.fusion.registry import method_names
+
+METHODS = method_names()
 
 
 def fuse(
     cases: Annotated[Path, typer.Argument(help="A case folder, or a label table.")],
     output: Output,
-    method: Annotated[str, typer.Option(help="majority, mean, staple, spatial-staple or dawid-skene.")] = "staple",
+    method: Annotated[str, typer.Option(help=f"{', '.join(METHODS[:-1])} or {METHODS[-1]}.")] = "staple",
     scope: Annotated[str, typer.Option(help="dataset: one matrix per rater; case: one in each case.")] = "dataset",
     gold: Annotated[
         Optional[Path], typer.Option(help="Known truth: a folder of masks; for a label table, a table item, truth.")

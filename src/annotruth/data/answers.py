@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -196,21 +196,41 @@ def merge_answers(
     """Merge repeated (item, rater) rows; rows that contradict each other are an error unless the last is kept."""
     one_of(duplicates, ("error", "keep-last"), "way with duplicates")
     answers = sort_answers(item, rater, label)
-    again = (answers.item[1:] == answers.item[:-1]) & (answers.rater[1:] == answers.rater[:-1])
-    if not again.any():
-        return answers
-    contradiction = np.flatnonzero(again & (answers.label[1:] != answers.label[:-1]))
-    if len(contradiction) and duplicates != "keep-last":
+
+    def contradiction(places: np.ndarray) -> InputError:
         listed = [
             f"{item_names[answers.item[i]]} by {rater_names[answers.rater[i]]} "
             f"({class_names[answers.label[i]]} and {class_names[answers.label[i + 1]]})"
-            for i in contradiction[:10]
+            for i in places[:10]
         ]
-        more = f" and {len(contradiction) - 10} more" if len(contradiction) > 10 else ""
-        raise InputError(
+        more = f" and {len(places) - 10} more" if len(places) > 10 else ""
+        return InputError(
             f"The same rater gave the same item different labels: {'; '.join(listed)}{more}. "
             "Remove the wrong rows, or accept the last of each: duplicates='keep-last', --duplicates keep-last."
         )
+
+    return drop_repeats(answers, contradiction if duplicates != "keep-last" else None)
+
+
+def drop_repeats(answers: Answers, contradiction: Callable[[np.ndarray], InputError] | None) -> Answers:
+    """Keep the last of a rater's answers on an item.
+
+    Parameters
+    ----------
+    contradiction : makes the error to raise where such answers differ, of the places of the earlier ones; None = none
+
+    Examples
+    --------
+    >>> twice = Answers(np.array([0, 0], np.int32), np.array([1, 1], np.int32), np.array([2, 0], np.int16))
+    >>> drop_repeats(twice, None).label
+    array([0], dtype=int16)
+    """
+    again = (answers.item[1:] == answers.item[:-1]) & (answers.rater[1:] == answers.rater[:-1])
+    if not again.any():
+        return answers
+    differ = np.flatnonzero(again & (answers.label[1:] != answers.label[:-1]))
+    if len(differ) and contradiction is not None:
+        raise contradiction(differ)
     last = np.append(~again, True)  # the sort is stable, so the last row of a run is the last in the table
     return Answers(answers.item[last], answers.rater[last], answers.label[last])
 

@@ -1,12 +1,28 @@
-"""The truth without images: label fusion for masks and for answers."""
+"""The truth without images: label fusion for masks and for answers.
+
+Estimators load on first use, whichever registered file they are in: see :mod:`annotruth.fusion.registry`.
+"""
 
 from __future__ import annotations
 
-from annotruth.fusion.dawid_skene import DawidSkene
-from annotruth.fusion.majority import MajorityVote, MeanLabel
-from annotruth.fusion.spatial import SpatialSTAPLE
-from annotruth.fusion.staple import STAPLE
-from annotruth.fusion.stores import count_case
-from annotruth.fusion.warn import UnlabelledWarning
+from importlib import import_module
+from typing import Any
 
-__all__ = ["STAPLE", "DawidSkene", "MajorityVote", "MeanLabel", "SpatialSTAPLE", "UnlabelledWarning", "count_case"]
+from annotruth.fusion.registry import listed_estimators, register
+
+_HOME = {each.class_name: each.module for each in listed_estimators().values()} | {
+    "UnlabelledWarning": "annotruth.fusion.base",
+    "count_case": "annotruth.fusion.stores",
+}
+
+__all__ = [*_HOME, "register"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'annotruth.fusion' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

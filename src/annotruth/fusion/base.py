@@ -1,9 +1,10 @@
-"""What all fusion estimators share: taking labels in, handing truth and raters' errors out."""
+"""The contract of fusion estimators, and what all share: taking labels in, handing truth and raters' errors out."""
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import prod
 from typing import Self
@@ -11,29 +12,39 @@ from typing import Self
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from annotruth.data.annotations import Annotations
-from annotruth.errors import InputError, shorten
-from annotruth.fusion import intervals
-from annotruth.fusion.em import confusion_from_counts
-from annotruth.fusion.estimates import best_classes, for_all_raters, pool
+from annotruth.errors import AnnotruthWarning, InputError, shorten
+from annotruth.fusion import raters
+from annotruth.fusion.em import best_classes, confusion_from_counts
 from annotruth.fusion.gold import Gold
 from annotruth.fusion.identifiability import ANSWERS, FUSED_MASKS, co_labelling_groups, warn_identifiability
-from annotruth.fusion.maximise import Estimate
-from annotruth.fusion.patterns import PatternLookup, Patterns
-from annotruth.fusion.ranking import ranking
-from annotruth.fusion.stores import CollectedAnswers, CollectedMasks, MaskSource
-from annotruth.fusion.votes import Votes
-from annotruth.fusion.warn import warn_unlabelled, warn_unsettled
+from annotruth.fusion.state import CaseState, FusionState, RefineCases, pool_states
+from annotruth.fusion.stores import AnswerStore, Case, MaskStore, count_case
+from annotruth.fusion.votes import PatternLookup, Patterns, Votes
 from annotruth.validation import MISSING_LABEL, one_of
+
+_MAX_KEPT_BYTES = 2**28  # of refined posteriors kept from fit to predict; beyond this they are computed again
+CaseEstimate = tuple[FusionState, CaseState | None]
+"""What was learnt of a case on its own, and its last refinement if there was one."""
+RunCases = Callable[[Sequence[FusionState], bool], Iterable[CaseState | None]]
+"""Refines every case, each with a state of its own; with True, for the last time. None for a case that was lost."""
+
+
+class UnlabelledWarning(AnnotruthWarning):
+    """Somewhere nobody labelled anything: the posterior there is the prior."""
 
 
 class FusionEstimator(BaseEstimator):
     """Base of the fusion estimators.
 
-    A subclass says how to estimate (:meth:`_estimate`) and what follows for the truth (:meth:`_posterior`). On masks
-    both see distinct vote tuples instead of pixels; cases are read one at a time, once to count and once to predict.
+    An estimator is three steps. **Count**: what the labels say is summed up as :class:`~annotruth.fusion.votes.Votes`,
+    one row for each item of a label table, or for all pixels of masks that share a tuple of votes. **Estimate**: a
+    :class:`~annotruth.fusion.state.FusionState` is learnt from all rows (:meth:`estimate`). **Posterior**: votes and
+    state give the truth (:meth:`posterior`). That is enough for masks, tables, folders and worker processes. One whose
+    truth also depends on where pixels lie sets ``refines`` and has two more: :meth:`refine_case` looks at one case, in
+    any process, and :meth:`refine` sums up. Cases are read one at a time.
 
     Attributes
     ----------
@@ -46,113 +57,19 @@ class FusionEstimator(BaseEstimator):
     ranking_ : table of the raters, the most skilful first
     unlabelled_ : (items,) how many of the item's pixels nobody labelled; their posterior is the prior
     case_confusion_, case_prior_ : (items, raters, classes, classes) and (items, classes), with ``scope="case"``
+    state_ : all that was learnt
     """
 
     scope: str
-    _given: CollectedMasks | CollectedAnswers
-    _cases: list[Estimate]
-    _warns_of_identifiability = True
-    _one_coin = False
+    one_coin = False
+    has_item_state = False
+    """Whether the state holds something for single items, in ``FusionState.items``."""
+    warns_of_identifiability = True
+    _given: MaskStore | AnswerStore
 
-    # -- taking labels in ---------------------------------------------------------------------------------------
+    # -- the contract -------------------------------------------------------------------------------------------
 
-    def fit(self, annotations: Annotations, gold: Gold = None, patterns: Sequence[Patterns] | None = None) -> Self:
-        """Learn from annotations, forgetting what was learnt before.
-
-        Parameters
-        ----------
-        annotations : masks or a label table
-        gold : true labels of some items or pixels: an array like the annotations' truth (255, or -1 in tables, where
-            unknown), or labels by item name, or a table with columns item and label; "truth" for the annotations' own
-        patterns : each case's :func:`~annotruth.fusion.count_case`, if other processes have counted already
-        """
-        self._take_in(annotations, gold, patterns)
-        return self._learn(start=None, first=0)
-
-    def partial_fit(
-        self, annotations: Annotations, gold: Gold = None, patterns: Sequence[Patterns] | None = None
-    ) -> Self:
-        """Add cases, items, answers or raters to what was given before, and go on from what was learnt.
-
-        Parameters are as in :meth:`fit`. Raters and items are known by name.
-        """
-        if not hasattr(self, "confusion_"):
-            return self.fit(annotations, gold, patterns)
-        self._check(annotations)
-        if annotations.classes != self._class_names:
-            before, now = shorten(self._class_names), shorten(annotations.classes)
-            raise InputError(f"The classes must stay the same: {before} before, {now} now.")
-        if (annotations.kind == "masks") != isinstance(self._given, CollectedMasks):
-            raise InputError("Masks and label tables do not mix: add the kind of labels that fit was given.")
-        first = len(self._given.items)
-        _add(self._given, annotations, gold, patterns)
-        self._note_given()
-        return self._learn(start=(self.confusion_, self.prior_), first=first)
-
-    def _take_in(self, annotations: Annotations, gold: Gold, patterns: Sequence[Patterns] | None = None) -> None:
-        """Take labels in, forgetting those given before."""
-        self._check(annotations)
-        self.classes_, only = self._classes(annotations.classes)
-        self._class_names = annotations.classes
-        by_case = self.scope == "case"
-        given = CollectedMasks(only, by_case) if annotations.kind == "masks" else CollectedAnswers(only)
-        _add(given, annotations, gold, patterns)
-        self._given = given
-        self._note_given()
-
-    def _note_given(self) -> None:
-        self.items_, self.raters_ = self._given.items, self._given.raters
-        self._tables: dict[int, tuple[PatternLookup, np.ndarray]] = {}
-
-    def _learn(self, start: tuple[np.ndarray, np.ndarray] | None, first: int) -> Self:
-        """Estimate from all that was given, items from number ``first`` on being new."""
-        votes = self._given.votes(len(self.classes_))
-        self.labelled_counts_, self.unlabelled_ = votes.labelled_counts(), self._given.unlabelled
-        if self.scope == "case":
-            estimate = self._estimate_cases(first)
-        else:
-            begin = None if start is None else (for_all_raters(start[0], len(self.raters_)), start[1])
-            estimate = self._refine(range(len(self.items_)), self._estimate(votes, begin))
-        self._keep(estimate)
-        warn_unlabelled(self.items_, self.unlabelled_, stacklevel=4)
-        warn_unsettled(type(self).__name__, estimate, stacklevel=4)
-        if self._warns_of_identifiability and len(self.classes_) > 1:
-            self._warn_identifiability(votes)
-        return self
-
-    def _warn_identifiability(self, votes: Votes) -> None:
-        anchored = self._anchored(votes)
-        warn_identifiability(
-            self.confusion_, self.prior_, self.labelled_counts_,
-            None if anchored else co_labelling_groups(votes.answers.item, votes.answers.rater, votes.n_raters),
-            raters=self.raters_, classes=self.classes_, anchored=anchored, stacklevel=5,
-            yardstick=FUSED_MASKS if isinstance(self._given, CollectedMasks) else ANSWERS,
-        )  # fmt: skip
-
-    def _keep(self, estimate: Estimate) -> None:
-        self.confusion_, self.expected_counts_, self.prior_ = estimate.confusion, estimate.counts, estimate.prior
-        self.skill_ = np.diagonal(self.confusion_, axis1=1, axis2=2).mean(axis=1)
-        if len(estimate.log_likelihood):
-            self.log_likelihood_, self.n_iter_ = estimate.log_likelihood, estimate.n_iter
-
-    def _estimate_cases(self, first: int) -> Estimate:
-        """Estimate each case on its own from number ``first`` on; sum up over all of them."""
-        done = self._cases[:first] if first else []
-        for index in range(first, len(self.items_)):
-            source, local = self._masks.find(index)
-            votes = self._masks.votes_of(source.patterns_of(local), source, len(self.classes_))
-            done.append(self._refine([index], self._estimate(votes, None)))
-        self._cases = done
-        self.case_confusion_ = np.stack([for_all_raters(case.confusion, len(self.raters_)) for case in done])
-        self.case_prior_ = np.stack([case.prior for case in done])
-        sizes = [prod(shape) for shape in self._masks.shapes()]
-        pooled = pool(done, np.array(sizes), len(self.raters_))
-        confusion = confusion_from_counts(pooled.counts, self._pseudo_counts(), one_coin=self._one_coin)
-        return replace(pooled, confusion=confusion)
-
-    # -- what a subclass says -----------------------------------------------------------------------------------
-
-    def _check(self, annotations: Annotations) -> None:
+    def check(self, annotations: Annotations) -> None:
         """Refuse wrong parameters; called before any label is read."""
         one_of(self.scope, ("dataset", "case"), "scope")
         if len(annotations) == 0:
@@ -162,33 +79,225 @@ class FusionEstimator(BaseEstimator):
                 "scope='case' needs masks: one answer per rater and item says nothing of a rater's errors."
             )
 
-    def _classes(self, names: tuple[str, ...]) -> tuple[tuple[str, ...], int | None]:
+    def truth_classes(self, names: tuple[str, ...]) -> tuple[tuple[str, ...], int | None]:
         """Names of the classes of the truth; and the number of the one class told apart from all others, if so."""
         return names, None
 
-    @abstractmethod
-    def _estimate(self, votes: Votes, start: tuple[np.ndarray, np.ndarray] | None) -> Estimate:
-        """Estimate the raters from votes, going on from ``start`` (confusion, prior) if given."""
+    def count(self, annotations: Annotations, index: int, gold: Gold = None) -> Patterns:
+        """Sum up one case's masks; only this case is read. What it gives is small and travels between processes."""
+        return count_case(annotations, index, gold)
 
     @abstractmethod
-    def _posterior(self, votes: Votes, confusion: np.ndarray, prior: np.ndarray) -> np.ndarray:
-        """Posterior (rows, classes) float64 of the votes."""
+    def estimate(self, votes: Votes, start: FusionState | None = None) -> FusionState:
+        """Learn from votes; ``start`` is what was learnt of fewer of them, without what belongs to single items."""
 
-    def _pseudo_counts(self) -> np.ndarray | None:
+    @abstractmethod
+    def posterior(self, votes: Votes, state: FusionState) -> np.ndarray:
+        """Posterior (rows, classes) float64 of the votes. The rows of ``state.items`` are those of the votes."""
+
+    @property
+    def refines(self) -> bool:
+        """Whether there is more to a case's truth than its votes: then :meth:`refine_case` gives it."""
+        return False
+
+    def refine_case(self, case: Case, state: FusionState) -> CaseState:
+        """Look at the pixels of a case, given what was learnt of all."""
+        raise NotImplementedError
+
+    def refine(self, votes: Votes, state: FusionState, refine_cases: RefineCases) -> FusionState:
+        """Improve the state learnt from votes by what :meth:`refine_case` finds in the cases, once or several times."""
+        raise NotImplementedError
+
+    def pseudo_counts(self, raters: Sequence[str], n_classes: int) -> np.ndarray | None:
         """Labels (raters, classes, classes) that raters are taken to have given before."""
         return None
 
-    def _refine(self, items: Sequence[int], estimate: Estimate) -> Estimate:
-        """Improve an estimate by looking at the pixels of its cases."""
-        return estimate
-
-    def _pixel_posterior(self, index: int) -> np.ndarray | None:
-        """One case's posterior (classes, pixels) float32, where a pixel's votes alone do not tell it; else None."""
-        return None
-
-    def _anchored(self, votes: Votes) -> bool:
+    def is_anchored(self, votes: Votes, state: FusionState) -> bool:
         """Whether gold labels of every class, or prior matrices, tie the estimate to the truth."""
-        return set(np.flatnonzero(self.prior_)) <= set(votes.gold[votes.gold != MISSING_LABEL].tolist())
+        return set(np.flatnonzero(state.prior)) <= set(votes.gold[votes.gold != MISSING_LABEL].tolist())
+
+    # -- one case: what any process can do ----------------------------------------------------------------------
+
+    def read_case(
+        self, annotations: Annotations, index: int = 0, gold: Gold = None, patterns: Patterns | None = None
+    ) -> Case:
+        """One case by itself, counted unless its ``patterns`` are known."""
+        classes, only = self.truth_classes(annotations.classes)
+        store = MaskStore(len(classes), only, by_case=True)
+        store.add(annotations.take([index]), gold, None if patterns is None else [patterns])
+        return store.case(0)
+
+    def estimate_case(self, case: Case) -> CaseEstimate:
+        """Learn from one case on its own."""
+        last: list[CaseState] = []
+
+        def refine_cases(state: FusionState, final: bool = False) -> list[CaseState]:
+            found = self.refine_case(case, state)
+            last[:] = [found] if final else []
+            return [found]
+
+        state = self.estimate(case.votes)
+        state = self.refine(case.votes, state, refine_cases) if self.refines else state
+        return state, last[0] if last else None
+
+    def fuse_case(self, case: Case, state: FusionState, last: CaseState | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Most probable labels (pixels,) uint8 of a case, and its posterior (classes, pixels) float32.
+
+        ``state`` is what :meth:`case_state` gives, ``last`` the case's last refinement if that is known.
+        """
+        if self.refines:
+            refined = (last or self.refine_case(case, state)).posterior
+            return best_classes(refined.T).astype(np.uint8), refined
+        posterior = self.posterior(case.votes, state)
+        labels = case.to_pixels(best_classes(posterior)[None].astype(np.uint8))[0]
+        return labels, case.to_pixels(posterior.T.astype(np.float32))
+
+    # -- taking labels in ---------------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        annotations: Annotations,
+        gold: Gold = None,
+        patterns: Sequence[Patterns] | None = None,
+        *,
+        cases: Sequence[CaseEstimate] = (),
+        run_cases: RunCases | None = None,
+    ) -> Self:
+        """Learn from annotations, forgetting what was learnt before.
+
+        Parameters
+        ----------
+        annotations : masks or a label table
+        gold : true labels of some items or pixels: an array like the annotations' truth (255, or -1 in tables, where
+            unknown), or labels by item name, or a table with columns item and label; "truth" for the annotations' own
+        patterns : each case's :meth:`count`, if other processes have counted already
+        cases : with ``scope="case"``, each case's :meth:`estimate_case`, if other processes have made them
+        run_cases : runs :meth:`refine_case` on every case in other processes, for an estimator that refines
+        """
+        self.check(annotations)
+        self.classes_, only = self.truth_classes(annotations.classes)
+        self._class_names = annotations.classes
+        n_classes, by_case = len(self.classes_), self.scope == "case" or self.has_item_state
+        is_masks = annotations.kind == "masks"
+        self._given = MaskStore(n_classes, only, by_case) if is_masks else AnswerStore(n_classes, only)
+        self._add(annotations, gold, patterns)
+        self._forget_last()
+        self.case_states_ = [state for state, _ in cases]
+        for index, (_, last) in enumerate(cases):
+            self._keep_last(index, last)
+        return self._learn(None, run_cases)
+
+    def partial_fit(
+        self, annotations: Annotations, gold: Gold = None, patterns: Sequence[Patterns] | None = None
+    ) -> Self:
+        """Add cases, items, answers or raters to what was given before, and go on from what was learnt.
+
+        Parameters are as in :meth:`fit`. Raters and items are known by name.
+        """
+        if not hasattr(self, "state_"):
+            return self.fit(annotations, gold, patterns)
+        self.check(annotations)
+        if annotations.classes != self._class_names:
+            before, now = shorten(self._class_names), shorten(annotations.classes)
+            raise InputError(f"The classes must stay the same: {before} before, {now} now.")
+        if (annotations.kind == "masks") != isinstance(self._given, MaskStore):
+            raise InputError("Masks and label tables do not mix: add the kind of labels that fit was given.")
+        self._add(annotations, gold, patterns)
+        return self._learn(replace(self.state_, items={}).for_raters(len(self.raters_)), None)
+
+    def _add(self, annotations: Annotations, gold: Gold, patterns: Sequence[Patterns] | None) -> None:
+        if isinstance(self._given, MaskStore):
+            self._given.add(annotations, gold, patterns)
+        else:
+            self._given.add(annotations, gold)
+        self.items_, self.raters_ = self._given.items, self._given.raters
+        self._tables: dict[int, tuple[PatternLookup, np.ndarray]] = {}
+
+    def _learn(self, start: FusionState | None, run_cases: RunCases | None) -> Self:
+        """Estimate from all that was given, going on from what was learnt before."""
+        votes = self._given.votes()
+        self.labelled_counts_, self.unlabelled_ = votes.labelled_counts(), self._given.unlabelled
+        if self.scope == "case":
+            state = self._estimate_cases()
+        else:
+            state = self.estimate(votes, start)
+            if state.items and not self.has_item_state:  # nobody kept which rows are a case's
+                raise TypeError(
+                    f"The state of {type(self).__name__} holds items: set has_item_state = True in the class."
+                )
+            if self.refines:
+                state = self.refine(votes, state, self._refine_with(run_cases or self._run_here))
+        self.state_ = state
+        self.confusion_, self.expected_counts_, self.prior_ = state.confusion, state.counts, state.prior
+        self.skill_ = np.diagonal(self.confusion_, axis1=1, axis2=2).mean(axis=1)
+        if state.n_iter:
+            self.log_likelihood_, self.n_iter_ = state.log_likelihood, state.n_iter
+        self._warn(votes)
+        return self
+
+    def _estimate_cases(self) -> FusionState:
+        """Estimate each case that is new on its own; sum up over all of them."""
+        for index in range(len(self.case_states_), len(self.items_)):
+            state, last = self.estimate_case(self._masks.case(index))
+            self.case_states_.append(state)
+            self._keep_last(index, last)
+        n_raters = len(self.raters_)
+        self.case_confusion_ = np.stack([case.for_raters(n_raters).confusion for case in self.case_states_])
+        self.case_prior_ = np.stack([case.prior for case in self.case_states_])
+        sizes = [prod(shape) for shape in self._masks.shapes()]
+        pooled = pool_states(self.case_states_, np.array(sizes), n_raters)
+        pseudo = self.pseudo_counts(self.raters_, len(self.classes_))
+        return replace(pooled, confusion=confusion_from_counts(pooled.counts, pseudo, one_coin=self.one_coin))
+
+    def _refine_with(self, run_cases: RunCases) -> RefineCases:
+        def refine_cases(state: FusionState, final: bool = False) -> Iterator[CaseState]:
+            self._forget_last()
+            states = [self._for_case(state, index) for index in range(len(self.items_))]
+            for index, found in enumerate(run_cases(states, final)):
+                if found is not None:
+                    if final:
+                        self._keep_last(index, found)
+                    yield found
+
+        return refine_cases
+
+    def _run_here(self, states: Sequence[FusionState], final: bool) -> Iterator[CaseState]:
+        for index, state in enumerate(states):
+            yield self.refine_case(self._masks.case(index), state)
+
+    def _forget_last(self) -> None:
+        self._last: dict[int, CaseState] = {}
+        self._kept_bytes = 0
+
+    def _keep_last(self, index: int, last: CaseState | None) -> None:
+        """Remember how a case was refined at last, with its posterior as long as they take little memory."""
+        if last is not None:
+            self._kept_bytes += last.posterior.nbytes
+            self._last[index] = last if self._kept_bytes <= _MAX_KEPT_BYTES else last.without_posterior()
+
+    def _warn(self, votes: Votes) -> None:
+        unlabelled = [item for item, count in zip(self.items_, self.unlabelled_) if count]
+        if unlabelled:
+            warnings.warn(
+                f"Nobody labelled {len(unlabelled)} of the items, or some of their pixels ({shorten(unlabelled)}): the "
+                "posterior is the prior there.",
+                UnlabelledWarning,
+                stacklevel=4,
+            )
+        if not self.state_.converged:
+            warnings.warn(
+                f"{type(self).__name__} did not settle within max_iter iterations; raise max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        if self.warns_of_identifiability and len(self.classes_) > 1:
+            anchored = self.is_anchored(votes, self.state_)
+            warn_identifiability(
+                self.confusion_, self.prior_, self.labelled_counts_,
+                None if anchored else co_labelling_groups(votes.answers.item, votes.answers.rater, votes.n_raters),
+                raters=self.raters_, classes=self.classes_, anchored=anchored, stacklevel=5,
+                yardstick=FUSED_MASKS if isinstance(self._given, MaskStore) else ANSWERS,
+            )  # fmt: skip
 
     # -- handing results out ------------------------------------------------------------------------------------
 
@@ -201,15 +310,9 @@ class FusionEstimator(BaseEstimator):
         Of classes that are tied, the one that comes first in ``classes_`` wins.
         """
         self._check_fitted()
-        if isinstance(self._given, CollectedAnswers):
-            return best_classes(self._posterior(self._given.votes(len(self.classes_)), self.confusion_, self.prior_))
-        shapes = self._given.shapes()
-        if len(set(shapes)) > 1:
-            return [self.predict_item(index) for index in range(len(shapes))]
-        out = np.empty((len(shapes), *shapes[0]), dtype=np.uint8)
-        for index in range(len(shapes)):
-            self._write(index, out[index].reshape(1, -1))
-        return out
+        if isinstance(self._given, AnswerStore):
+            return best_classes(self.posterior(self._given.votes(), self.state_))
+        return self._fill((), np.uint8)
 
     def predict_proba(self) -> np.ndarray | list[np.ndarray]:
         """Posterior of each class, in the items' order.
@@ -220,101 +323,109 @@ class FusionEstimator(BaseEstimator):
         (classes, *spatial) where sizes differ
         """
         self._check_fitted()
-        if isinstance(self._given, CollectedAnswers):
-            return self._posterior(self._given.votes(len(self.classes_)), self.confusion_, self.prior_)
-        shapes = self._given.shapes()
-        if len(set(shapes)) > 1:
-            return [self.predict_proba_item(index) for index in range(len(shapes))]
-        out = np.empty((len(shapes), len(self.classes_), *shapes[0]), dtype=np.float32)
-        for index in range(len(shapes)):
-            self._write(index, out[index].reshape(len(self.classes_), -1))
-        return out
+        if isinstance(self._given, AnswerStore):
+            return self.posterior(self._given.votes(), self.state_)
+        return self._fill((len(self.classes_),), np.float32)
 
     def predict_item(self, index: int) -> np.ndarray:
         """Most probable labels (*spatial) uint8 of one case; only this case is read."""
         self._check_fitted()
-        source, local = self._masks.find(index)
-        out = np.empty(source.annotations.shape(local), dtype=np.uint8)
+        batch, local = self._masks.find(index)
+        out = np.empty(batch.annotations.shape(local), dtype=np.uint8)
         self._write(index, out.reshape(1, -1))
         return out
 
     def predict_proba_item(self, index: int) -> np.ndarray:
         """Posterior (classes, *spatial) float32 of one case; only this case is read."""
         self._check_fitted()
-        source, local = self._masks.find(index)
-        out = np.empty((len(self.classes_), *source.annotations.shape(local)), dtype=np.float32)
+        batch, local = self._masks.find(index)
+        out = np.empty((len(self.classes_), *batch.annotations.shape(local)), dtype=np.float32)
         self._write(index, out.reshape(len(self.classes_), -1))
         return out
 
+    def case_state(self, index: int) -> FusionState:
+        """What one case's truth follows from, with :meth:`fuse_case`."""
+        self._check_fitted()
+        index = index % len(self.items_)
+        if self.scope == "case":
+            return self.case_states_[index].for_raters(len(self.raters_))
+        return self._for_case(self.state_, index)
+
     def confusion_interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-        """Credible bounds (low, high) of ``confusion_``; see :func:`annotruth.fusion.intervals.confusion_interval`."""
-        return intervals.confusion_interval(self._evidence(), level, one_coin=self._one_coin)
+        """Credible bounds (low, high) of ``confusion_``; see :func:`annotruth.fusion.raters.confusion_interval`."""
+        return raters.confusion_interval(self._evidence(), level, one_coin=self.one_coin)
 
     def skill_interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-        """Credible bounds (low, high) of ``skill_``; see :func:`annotruth.fusion.intervals.skill_interval`."""
-        return intervals.skill_interval(self._evidence(), level, one_coin=self._one_coin)
+        """Credible bounds (low, high) of ``skill_``; see :func:`annotruth.fusion.raters.skill_interval`."""
+        return raters.skill_interval(self._evidence(), level, one_coin=self.one_coin)
 
     @property
     def ranking_(self) -> pd.DataFrame:
-        """All raters, the most skilful first: see :func:`annotruth.fusion.ranking.ranking`."""
+        """All raters, the most skilful first: see :func:`annotruth.fusion.raters.ranking`."""
         low, high = self.skill_interval()
-        return ranking(self.raters_, self.confusion_, self.classes_, self.skill_, low, high, self.labelled_counts_)
+        return raters.ranking(
+            self.raters_, self.confusion_, self.classes_, self.skill_, low, high, self.labelled_counts_
+        )
 
     # -- inner workings -----------------------------------------------------------------------------------------
 
+    def _fill(self, channels: tuple[int, ...], dtype: type) -> np.ndarray | list[np.ndarray]:
+        """Every case's posterior or labels, in one array if they are of one size."""
+        shapes = self._masks.shapes()
+        if len(set(shapes)) > 1:
+            one = self.predict_proba_item if channels else self.predict_item
+            return [one(index) for index in range(len(shapes))]
+        out: np.ndarray = np.empty((len(shapes), *channels, *shapes[0]), dtype=dtype)
+        for index in range(len(shapes)):
+            self._write(index, out[index].reshape(prod(channels), -1))
+        return out
+
     def _write(self, index: int, out: np.ndarray) -> None:
         """Fill out with one case's posterior (classes, pixels) float32 or labels (1, pixels) uint8."""
-        posterior = self._pixel_posterior(index)
-        if posterior is None:
-            self._write_votes(index, out)
-        else:
-            out[:] = posterior if out.dtype == np.float32 else best_classes(posterior.T)
-
-    def _write_votes(self, index: int, out: np.ndarray) -> None:
-        """Do so from the posteriors of vote tuples."""
-        source, local = self._masks.find(index)
-        if source.cases is not None:
-            lookup, posterior = self._tabulate(source, local, self.case_confusion_[index], self.case_prior_[index])
-        else:
-            if id(source) not in self._tables:
-                self._tables[id(source)] = self._tabulate(source, local, self.confusion_, self.prior_)
-            lookup, posterior = self._tables[id(source)]
+        if self.refines:
+            last = self._last.get(index % len(self.items_))
+            if last is None or not last.posterior.size:
+                last = self.refine_case(self._masks.case(index), self.case_state(index))
+            out[:] = last.posterior if out.dtype == np.float32 else best_classes(last.posterior.T)
+            return
+        lookup, posterior = self._table(index)
         table = (
             posterior.T.astype(np.float32)
             if out.dtype == np.float32
             else best_classes(posterior)[None].astype(np.uint8)
         )
-        masks, gold = source.read(local)
+        batch, local = self._masks.find(index)
+        masks, gold = batch.read(local)
         lookup.write(masks, table, out, gold)
 
-    def _tabulate(
-        self, source: MaskSource, local: int, confusion: np.ndarray, prior: np.ndarray
-    ) -> tuple[PatternLookup, np.ndarray]:
-        votes = self._masks.votes_of(source.patterns_of(local), source, len(self.classes_))
-        return source.lookup(local), self._posterior(votes, confusion, prior)
+    def _table(self, index: int) -> tuple[PatternLookup, np.ndarray]:
+        """The posteriors (rows, classes) of a case's tuples of votes, and where its pixels find them."""
+        batch, local = self._masks.find(index)
+        if batch.cases is not None:
+            patterns = batch.cases[local]
+            votes = self._masks.votes_of(batch, patterns)
+            return batch.lookup(patterns), self.posterior(votes, self.case_state(index))
+        if id(batch) not in self._tables:  # one for all its cases
+            votes = self._masks.votes_of(batch, batch.patterns)
+            self._tables[id(batch)] = batch.lookup(batch.patterns), self.posterior(votes, self.state_)
+        return self._tables[id(batch)]
+
+    def _for_case(self, state: FusionState, index: int) -> FusionState:
+        return state.take(self._masks.rows_of(index)) if state.items else state
 
     def _evidence(self) -> np.ndarray:
         self._check_fitted()
-        pseudo = self._pseudo_counts()
+        pseudo = self.pseudo_counts(self.raters_, len(self.classes_))
         return self.expected_counts_ if pseudo is None else self.expected_counts_ + pseudo
 
     @property
-    def _masks(self) -> CollectedMasks:
-        if not isinstance(self._given, CollectedMasks):
+    def _masks(self) -> MaskStore:
+        if not isinstance(self._given, MaskStore):
             raise InputError("A label table has no cases to go through one by one: use predict or predict_proba.")
         return self._given
 
     def _check_fitted(self) -> None:
-        if not hasattr(self, "confusion_"):
+        if not hasattr(self, "state_"):
             raise NotFittedError(
                 f"This {type(self).__name__} has not learnt anything yet: call fit(annotations) first."
             )
-
-
-def _add(
-    given: CollectedMasks | CollectedAnswers, annotations: Annotations, gold: Gold, patterns: Sequence[Patterns] | None
-) -> None:
-    if isinstance(given, CollectedMasks):
-        given.add(annotations, gold, patterns)
-    else:
-        given.add(annotations, gold)

@@ -8,8 +8,10 @@
 from __future__ import annotations
 
 import pickle
+import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 import numpy as np
 from sklearn.base import clone
@@ -17,9 +19,11 @@ from sklearn.exceptions import NotFittedError
 
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
-from annotruth.fusion.base import FusionEstimator
-from annotruth.fusion.warn import UnlabelledWarning
+from annotruth.fusion.base import CaseEstimate, FusionEstimator, UnlabelledWarning
+from annotruth.fusion.state import CaseState, FusionState
+from annotruth.fusion.votes import Patterns
 from annotruth.parallel.threads import threads
+from annotruth.parallel.workers import open_workers
 from annotruth.validation import MISSING_PIXEL
 
 CLASSES = 3
@@ -135,7 +139,7 @@ def check_rater_without_labels(estimator: FusionEstimator) -> None:
     masks, _ = noisy_masks()
     blank = np.concatenate([masks, np.full_like(masks[:, :1], MISSING_PIXEL)], axis=1)
     fused, other = clone(estimator).fit(_annotations(masks)), clone(estimator).fit(_annotations(blank))
-    if other._pseudo_counts() is None:
+    if other.pseudo_counts(other.raters_, len(other.classes_)) is None:
         np.testing.assert_allclose(other.confusion_[-1], 1 / len(other.classes_))
     assert other.labelled_counts_[-1] == 0
     np.testing.assert_allclose(other.predict_proba(), fused.predict_proba(), atol=1e-6)
@@ -153,7 +157,7 @@ def check_pixels_without_labels(estimator: FusionEstimator) -> None:
     assert fused.unlabelled_.tolist() == [1, 0]
     assert fused.labelled_counts_[1] == (masks[:, 1] != MISSING_PIXEL).sum()
     assert np.isfinite(fused.predict_proba()).all()
-    if type(fused)._pixel_posterior is FusionEstimator._pixel_posterior:
+    if not fused.refines:
         np.testing.assert_allclose(np.asarray(fused.predict_proba())[0, :, 0, 0], fused.prior_, atol=1e-6)
 
 
@@ -209,9 +213,65 @@ def check_scope_case(estimator: FusionEstimator) -> None:
 
 
 def check_pickles(estimator: FusionEstimator) -> None:
-    """A fitted estimator travels between processes."""
+    """A fitted estimator travels between processes, if its class can be imported there."""
     fused = clone(estimator).fit(_annotations(noisy_masks()[0]))
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fused)).predict_proba(), fused.predict_proba())
+    if _is_importable(type(fused)):
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(fused)).predict_proba(), fused.predict_proba())
+
+
+def check_state_travels(estimator: FusionEstimator) -> None:
+    """What was learnt of the whole is all that another process needs to tell the truth of a case."""
+    annotations = _annotations(noisy_masks()[0])
+    for scope in ("dataset", "case") if "scope" in estimator.get_params() else ("dataset",):
+        fused = _with_scope(estimator, scope).fit(annotations)
+        for index in range(len(annotations)):
+            state = pickle.loads(pickle.dumps(fused.case_state(index)))
+            labels, posterior = clone(estimator).fuse_case(estimator.read_case(annotations, index), state)
+            np.testing.assert_array_equal(labels, fused.predict_item(index).ravel())
+            np.testing.assert_array_equal(posterior, fused.predict_proba_item(index).reshape(len(posterior), -1))
+
+
+def check_cases_in_workers(estimator: FusionEstimator) -> None:
+    """Cases counted, estimated and refined elsewhere give the same bits as here."""
+    annotations = _annotations(noisy_masks((24, 20), n_items=3)[0])
+    cases = [annotations.take([index]) for index in range(len(annotations))]
+    by_case = _with_scope(estimator, "case")
+    with open_workers(2 if _is_importable(type(estimator)) else 1) as across:
+
+        def run_cases(states: Sequence[FusionState], final: bool) -> Iterable[CaseState]:
+            return across(partial(_refine, estimator), list(zip(cases, states)))
+
+        patterns = list(across(partial(_count, estimator), cases))
+        there = clone(estimator).fit(annotations, patterns=patterns, run_cases=run_cases)
+        alone = list(across(partial(_estimate, by_case), cases))
+    here = clone(estimator).fit(annotations)
+    assert there.confusion_.tobytes() == here.confusion_.tobytes()
+    np.testing.assert_array_equal(there.predict_proba(), here.predict_proba())
+    there, here = clone(by_case).fit(annotations, patterns=patterns, cases=alone), clone(by_case).fit(annotations)
+    assert there.case_confusion_.tobytes() == here.case_confusion_.tobytes()
+    np.testing.assert_array_equal(there.predict_proba(), here.predict_proba())
+
+
+def _count(estimator: FusionEstimator, case: Annotations) -> Patterns:
+    return estimator.count(case, 0)
+
+
+def _refine(estimator: FusionEstimator, task: tuple[Annotations, FusionState]) -> CaseState:
+    return estimator.refine_case(estimator.read_case(task[0]), task[1]).without_posterior()
+
+
+def _estimate(estimator: FusionEstimator, case: Annotations) -> CaseEstimate:
+    return estimator.estimate_case(estimator.read_case(case))
+
+
+def _with_scope(estimator: FusionEstimator, scope: str) -> FusionEstimator:
+    return clone(estimator).set_params(**({"scope": scope} if "scope" in estimator.get_params() else {}))
+
+
+def _is_importable(kind: type) -> bool:
+    """Whether other processes find a class; they do not find one that was made in a notebook or an example."""
+    module = sys.modules.get(kind.__module__)
+    return kind.__module__ != "__main__" and getattr(module, kind.__qualname__, None) is kind
 
 
 CHECKS: tuple[Callable[[FusionEstimator], None], ...] = tuple(

@@ -1,18 +1,137 @@
-"""Dawid-Skene: one confusion matrix per rater, by expectation-maximisation."""
+"""Dawid-Skene: one confusion matrix per rater, by expectation-maximisation. The loop, its two steps, the estimator."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
 
 from annotruth.data.annotations import Annotations
-from annotruth.errors import InputError
+from annotruth.errors import InputError, shorten
+from annotruth.fusion._em.em_kernels import expect_rows, share_rows
 from annotruth.fusion.base import FusionEstimator
-from annotruth.fusion.em import log_of, votes_posterior
-from annotruth.fusion.maximise import Estimate, maximise
-from annotruth.fusion.priors import ConfusionPrior, check_prior, pseudo_counts
+from annotruth.fusion.em import (
+    by_label,
+    by_truth,
+    confusion_from_counts,
+    log_of,
+    own_rows,
+    split_lanes,
+    votes_posterior,
+)
+from annotruth.fusion.registry import register
+from annotruth.fusion.state import FusionState
 from annotruth.fusion.votes import Votes
+from annotruth.parallel.threads import run_parts
+from annotruth.validation import one_of
+
+ConfusionPrior = np.ndarray | Mapping[str, np.ndarray] | None
+_MIN_UNROLLED_ANSWERS, _MAX_UNROLLED_CLASSES = 2**18, 16  # where code for just this number of classes pays
+
+
+def maximise(
+    votes: Votes,
+    *,
+    prior: Literal["estimated", "votes"] | np.ndarray,
+    max_iter: int,
+    tol: float,
+    stop: Literal["likelihood", "parameters"],
+    pseudo_counts: np.ndarray | None = None,
+    one_coin: bool = False,
+    start: FusionState | None = None,
+) -> FusionState:
+    """Alternate M- and E-steps until nothing changes any more.
+
+    Parameters
+    ----------
+    prior : "estimated" anew in each M-step; "votes" fixed at the share of each class among the votes; or given
+    stop : when the log-likelihood per answer gains less than ``tol``, or no parameter moves by more than ``tol``
+    start : state to go on from; by default the raters' vote shares stand in for the first posterior
+    """
+    teaching = votes.reweighted(np.where(votes.answered, votes.weight, 0.0))
+    expect = _Expectation(teaching)
+    total = float(teaching.weight.sum())
+    n_answers = max(float(teaching.weight @ np.diff(votes.first_answer)), 1.0)
+    counts, classes = expect.vote_shares()
+    frequency = _shares(classes, total) if isinstance(prior, str) else np.asarray(prior, dtype=np.float64)
+    estimated = isinstance(prior, str) and prior == "estimated"
+    if start is not None:
+        if estimated:  # a class that is new must not stay at zero for ever
+            frequency = np.where(start.prior > 0, start.prior, frequency)
+            frequency = frequency / frequency.sum()
+        counts, classes, _ = expect(frequency, start.confusion)
+    path: list[float] = []
+    confusion, converged = np.zeros_like(counts), False
+    while len(path) < max_iter and not converged:
+        before, before_prior = confusion, frequency
+        # M-step: matrices and class frequencies that make the expected counts most probable
+        confusion = confusion_from_counts(counts, pseudo_counts, one_coin=one_coin)
+        if estimated:
+            frequency = _shares(classes, total)
+        # E-step: counts to expect under them, and how probable they make the votes
+        counts, classes, likelihood = expect(frequency, confusion)
+        path.append(likelihood + (0.0 if pseudo_counts is None else float((pseudo_counts * np.log(confusion)).sum())))
+        if len(path) > 1 and stop == "likelihood":
+            converged = path[-1] - path[-2] < tol * n_answers
+        elif len(path) > 1:
+            moved = max(np.abs(confusion - before).max(), np.abs(frequency - before_prior).max())
+            converged = bool(moved <= tol)
+    return FusionState(confusion, counts, frequency, np.array(path), converged)
+
+
+def _shares(classes: np.ndarray, total: float) -> np.ndarray:
+    """How common each class is (classes,); where nobody labelled anything, all alike."""
+    return classes / total if total > 0 else np.full(len(classes), 1 / len(classes))
+
+
+class _Expectation:
+    """The E-step and the sums of the M-step in one pass over the votes, time and again with the same memory.
+
+    No posterior is ever kept.
+    """
+
+    def __init__(self, votes: Votes) -> None:
+        self._votes = votes
+        n_cells = votes.n_raters * votes.n_classes**2
+        self._lanes = [(number, *part) for number, part in enumerate(split_lanes(votes.first_answer, n_cells))]
+        self._counts = own_rows(len(self._lanes), n_cells)
+        self._classes = own_rows(len(self._lanes), votes.n_classes)
+        many = len(votes.answers) >= _MIN_UNROLLED_ANSWERS and votes.n_classes <= _MAX_UNROLLED_CLASSES
+        self._unrolled = (0,) * votes.n_classes if many else ()
+
+    def __call__(self, prior: np.ndarray, confusion: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        """Give expected counts (raters, classes, classes), expected items per class (classes,), log-likelihood."""
+        votes, log_prior, seen = self._votes, log_of(prior)[None], by_label(confusion)
+        start, cell, weight, gold = votes.first_answer, votes.cell, votes.weight, votes.gold
+        np.log(seen, out=seen)  # in place: with many raters the matrices are large
+
+        def work(lane: int, first: int, last: int) -> float:
+            counts, classes = self._counts[lane], self._classes[lane]
+            counts[:], classes[:] = 0.0, 0.0
+            return expect_rows(first, last, start, cell, weight, gold, log_prior, seen, counts, classes, self._unrolled)
+
+        likelihood = run_parts(work, self._lanes)
+        return (*self._sums(), float(sum(likelihood)))
+
+    def vote_shares(self) -> tuple[np.ndarray, np.ndarray]:
+        """Counts and items per class with the shares of the votes as posterior."""
+        votes, n_classes = self._votes, self._votes.n_classes
+        start, cell, label, weight, gold = votes.first_answer, votes.cell, votes.answers.label, votes.weight, votes.gold
+
+        def work(lane: int, first: int, last: int) -> None:
+            counts, classes = self._counts[lane], self._classes[lane]
+            counts[:], classes[:] = 0.0, 0.0
+            share_rows(first, last, start, cell, label, weight, gold, counts, classes, n_classes)
+
+        run_parts(work, self._lanes)
+        return self._sums()
+
+    def _sums(self) -> tuple[np.ndarray, np.ndarray]:
+        """Add the lanes up, always in the same order."""
+        votes = self._votes
+        counts = by_truth(self._counts.sum(axis=0), votes.n_raters, votes.n_classes)
+        return counts, self._classes.sum(axis=0)[: votes.n_classes]
 
 
 class ConfusionEstimator(FusionEstimator):
@@ -22,30 +141,31 @@ class ConfusionEstimator(FusionEstimator):
     tol: float
     prior: str | np.ndarray
     confusion_prior: ConfusionPrior
-    _stop: Literal["likelihood", "parameters"]
+    stop: Literal["likelihood", "parameters"]
 
-    def _check(self, annotations: Annotations) -> None:
-        super()._check(annotations)
+    def check(self, annotations: Annotations) -> None:
+        super().check(annotations)
         if self.max_iter < 1 or self.tol < 0:
             raise InputError(f"max_iter must be at least 1 and tol at least 0, found {self.max_iter} and {self.tol}.")
-        check_prior(self.prior, self._classes(annotations.classes)[0])
+        _check_prior(self.prior, self.truth_classes(annotations.classes)[0])
 
-    def _estimate(self, votes: Votes, start: tuple[np.ndarray, np.ndarray] | None) -> Estimate:
+    def estimate(self, votes: Votes, start: FusionState | None = None) -> FusionState:
         return maximise(
-            votes, prior=self.prior, max_iter=self.max_iter, tol=self.tol, stop=self._stop,  # type: ignore[arg-type]
-            pseudo_counts=self._pseudo_counts(), one_coin=self._one_coin, start=start,
+            votes, prior=self.prior, max_iter=self.max_iter, tol=self.tol, stop=self.stop,  # type: ignore[arg-type]
+            pseudo_counts=self.pseudo_counts(votes.raters, votes.n_classes), one_coin=self.one_coin, start=start,
         )  # fmt: skip
 
-    def _posterior(self, votes: Votes, confusion: np.ndarray, prior: np.ndarray) -> np.ndarray:
-        return votes_posterior(votes, log_of(prior), log_of(confusion))[0]
+    def posterior(self, votes: Votes, state: FusionState) -> np.ndarray:
+        return votes_posterior(votes, log_of(state.prior), log_of(state.confusion))[0]
 
-    def _pseudo_counts(self) -> np.ndarray | None:
-        return pseudo_counts(self.confusion_prior, self.raters_, len(self.classes_))
+    def pseudo_counts(self, raters: Sequence[str], n_classes: int) -> np.ndarray | None:
+        return _pseudo_counts(self.confusion_prior, raters, n_classes)
 
-    def _anchored(self, votes: Votes) -> bool:
-        return self.confusion_prior is not None or super()._anchored(votes)
+    def is_anchored(self, votes: Votes, state: FusionState) -> bool:
+        return self.confusion_prior is not None or super().is_anchored(votes, state)
 
 
+@register("dawid-skene")
 class DawidSkene(ConfusionEstimator):
     """Dawid and Skene's model: the truth of each item, and how each rater confuses the classes.
 
@@ -84,7 +204,7 @@ class DawidSkene(ConfusionEstimator):
     array([0.9, 0.8, 0.7, 0.3])
     """
 
-    _stop = "likelihood"
+    stop = "likelihood"
 
     def __init__(
         self,
@@ -102,6 +222,58 @@ class DawidSkene(ConfusionEstimator):
         self.confusion_prior = confusion_prior
         self.scope = scope
 
-    @property
-    def _one_coin(self) -> bool:  # type: ignore[override]
-        return self.one_coin
+
+# -- what is known before any label is seen ---------------------------------------------------------------------
+
+
+def _check_prior(prior: str | np.ndarray, classes: Sequence[str]) -> None:
+    """Refuse a class prior that is neither a known word nor a distribution over the classes."""
+    if isinstance(prior, str):
+        one_of(prior, ("estimated", "votes"), "prior")
+        return
+    values = np.asarray(prior, dtype=np.float64)
+    if values.shape != (len(classes),):
+        raise InputError(
+            f"The prior needs one number for each of the {len(classes)} classes ({shorten(list(classes))})."
+        )
+    if not (values >= 0).all() or abs(values.sum() - 1) > 1e-6:
+        raise InputError(f"The prior must hold probabilities that sum to 1, found {values.tolist()}.")
+
+
+def _pseudo_counts(prior: ConfusionPrior, raters: Sequence[str], n_classes: int) -> np.ndarray | None:
+    """Earlier labels as an array (raters, classes, classes), [true, observed].
+
+    Parameters
+    ----------
+    prior : (classes, classes) for every rater, (raters, classes, classes), or (classes, classes) by rater name
+
+    Examples
+    --------
+    >>> _pseudo_counts({"bob": np.eye(2)}, ["ann", "bob"], 2).sum(axis=(1, 2))
+    array([0., 2.])
+    """
+    if prior is None:
+        return None
+    shape = (len(raters), n_classes, n_classes)
+    counts = np.zeros(shape)
+    if isinstance(prior, Mapping):
+        strangers = sorted(set(map(str, prior)) - set(raters))
+        if strangers:
+            raise InputError(f"confusion_prior names raters without labels: {shorten(strangers)}.")
+        given = [
+            (index, np.asarray(prior[name], dtype=np.float64)) for index, name in enumerate(raters) if name in prior
+        ]
+    else:
+        array = np.asarray(prior, dtype=np.float64)
+        if array.ndim == 2:
+            array = np.broadcast_to(array, (len(raters), *array.shape))
+        if array.ndim != 3 or len(array) != len(raters):
+            raise InputError(f"confusion_prior must have the shape (classes, classes) or {shape}, not {array.shape}.")
+        given = list(enumerate(array))
+    for index, matrix in given:
+        if matrix.shape != shape[1:] or not np.isfinite(matrix).all() or (matrix < 0).any():
+            raise InputError(
+                f"confusion_prior of rater {raters[index]}: {n_classes}×{n_classes} counts of at least 0 are needed."
+            )
+        counts[index] = matrix
+    return counts

@@ -14,9 +14,11 @@ from annotruth.fusion._em.em_kernels import PADDING, count_rows, posterior_rows
 from annotruth.fusion.votes import Votes, answer_cells, first_answers
 from annotruth.parallel.threads import run_parts
 
-LEAST_COUNT = 1e-10
+MIN_EXPECTED_COUNT = 1e-10
 """Expected counts never fall below this: no answer is impossible, and rows without evidence come out uniform."""
-_MOST_LANES, _LANE_BYTES, _LANE_ANSWERS, _LANE_WORK = 16, 2**28, 2**13, 8
+MAX_TIE = 1e-9
+"""Classes whose posteriors differ by less are tied; the one that comes first in the classes wins."""
+_MAX_LANES, _MAX_LANE_BYTES, _MIN_LANE_ANSWERS, _MIN_LANE_WORK = 16, 2**28, 2**13, 8
 
 
 def truth_posterior(
@@ -135,11 +137,14 @@ def confusion_from_counts(
     counts = counts if pseudo_counts is None else counts + pseudo_counts
     n_classes = counts.shape[-1]
     if not one_coin or n_classes == 1:
-        floored = np.maximum(counts, LEAST_COUNT)
+        floored = np.maximum(counts, MIN_EXPECTED_COUNT)
         floored /= floored.sum(axis=-1, keepdims=True)
         return floored
     correct = np.trace(counts, axis1=1, axis2=2)
-    right, wrong = np.maximum(correct, LEAST_COUNT), np.maximum(counts.sum(axis=(1, 2)) - correct, LEAST_COUNT)
+    right, wrong = (
+        np.maximum(correct, MIN_EXPECTED_COUNT),
+        np.maximum(counts.sum(axis=(1, 2)) - correct, MIN_EXPECTED_COUNT),
+    )
     unseen = counts.sum(axis=(1, 2)) == 0
     skill = np.where(unseen, 1 / n_classes, right / (right + wrong))[:, None, None]
     error = np.where(unseen, 1 - 1 / n_classes, wrong / (right + wrong))[:, None, None]  # 1 - skill could round to 0
@@ -152,6 +157,18 @@ def log_of(probability: np.ndarray) -> np.ndarray:
         return np.log(probability)
 
 
+def best_classes(posterior: np.ndarray) -> np.ndarray:
+    """Most probable class of each row (rows, classes), the first of those that are tied.
+
+    Examples
+    --------
+    >>> best_classes(np.array([[0.2, 0.4, 0.4], [0.5, 0.2, 0.3]]))
+    array([1, 0])
+    """
+    tied = posterior >= posterior.max(axis=1, keepdims=True) - MAX_TIE
+    return tied.argmax(axis=1)
+
+
 # -- inner workings ---------------------------------------------------------------------------------------------
 
 
@@ -162,9 +179,9 @@ def split_lanes(start: np.ndarray, n_cells: int) -> list[tuple[int, int]]:
     bits for any number of threads. Lanes that would spend more on adding up lanes than on answers are not made.
     """
     n_rows, n_answers = len(start) - 1, int(start[-1])
-    affordable = _LANE_BYTES // max(8 * n_cells, 1)
-    worthwhile = max(2, n_answers * _LANE_WORK // max(n_cells, 1))
-    count = int(max(1, min(_MOST_LANES, affordable, worthwhile, (n_answers + n_rows) // _LANE_ANSWERS)))
+    affordable = _MAX_LANE_BYTES // max(8 * n_cells, 1)
+    worthwhile = max(2, n_answers * _MIN_LANE_WORK // max(n_cells, 1))
+    count = int(max(1, min(_MAX_LANES, affordable, worthwhile, (n_answers + n_rows) // _MIN_LANE_ANSWERS)))
     work = start + np.arange(n_rows + 1)
     edges = np.searchsorted(work, np.linspace(0, work[-1], count + 1)[1:-1])
     edges = np.concatenate([[0], edges, [n_rows]]).astype(np.int64)

@@ -16,13 +16,13 @@ from scipy.optimize import linear_sum_assignment
 from annotruth.errors import IdentifiabilityWarning, InputError, shorten
 from annotruth.fusion._em.em_kernels import first_linked
 
-FEWEST_RATERS = 3
+MIN_RATERS = 3
 """With two raters, many truths explain the same answers equally well; three are enough (independent errors)."""
-NOTICEABLE = 0.15
+MIN_NOTICED_ERROR = 0.15
 """Share of a class's size that a rater must miss or add to be said to draw less or more."""
-FEW = 5
+MANY_RATERS = 5
 """From this many raters on, errors cancel sooner the more there are."""
-LOST = 0.1
+MIN_CLASS_SHARE = 0.1
 """A class is lost if the estimate has less than this share of what the raters mark on average."""
 
 
@@ -177,7 +177,7 @@ def co_labelling_groups(item: np.ndarray, rater: np.ndarray, n_raters: int) -> n
 
 
 def _too_few(count: int) -> list[str]:
-    if count >= FEWEST_RATERS:
+    if count >= MIN_RATERS:
         return []
     if count == 2:
         return [
@@ -231,7 +231,7 @@ def _not_dominant(mean: np.ndarray, names: list[str]) -> list[str]:
 def _lost(matrices: np.ndarray, weight: np.ndarray, frequency: np.ndarray, names: list[str]) -> list[str]:
     """Find classes that raters mark and the estimate does not have."""
     marked = frequency @ np.average(matrices, axis=0, weights=weight)
-    lost = np.flatnonzero(frequency < LOST * marked)
+    lost = np.flatnonzero(frequency < MIN_CLASS_SHARE * marked)
     if len(lost) == 0:
         return []
     listed = [f"{names[c]} ({100 * marked[c]:.2g} % of the labels, {100 * frequency[c]:.2g} % here)" for c in lost]
@@ -259,7 +259,7 @@ class _Support:
         complete = 1 - self.missed > np.where(off, -np.inf, matrices).max(axis=2)
         self.faithful = precise & complete & (self.dice >= yardstick.dice)
         self.agreed = np.zeros(len(mean), dtype=bool) if alike is None else alike >= yardstick.dice
-        margin = 1 + (yardstick.margin - 1) * min(1.0, FEW / len(matrices))
+        margin = 1 + (yardstick.margin - 1) * min(1.0, MANY_RATERS / len(matrices))
         mean_share = frequency[:, None] * mean
         self.cancels = (np.diag(mean) > margin * np.where(off, -np.inf, mean).max(axis=1)) & (
             np.diag(mean_share) > margin * np.where(off, -np.inf, mean_share).max(axis=0)
@@ -283,7 +283,7 @@ class _Support:
         for c in np.flatnonzero((self.faithful.sum(axis=0) == 1) & ~(self.cancels | self.agreed) & told):
             one = int(self.faithful[:, c].argmax())
             others = np.arange(len(raters)) != one
-            more, less = (errors[others, c] > NOTICEABLE for errors in (self.added, self.missed))
+            more, less = (errors[others, c] > MIN_NOTICED_ERROR for errors in (self.added, self.missed))
             if not others.any() or (more.any() and less.any()):
                 continue
             which, too = ("more", "little") if more.any() else ("less", "much")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from annotruth.fusion.base import FusionEstimator
-from annotruth.fusion.em import LEAST_COUNT, confusion_from_counts, expected_counts
-from annotruth.fusion.maximise import Estimate
+from annotruth.fusion.em import MIN_EXPECTED_COUNT, confusion_from_counts, expected_counts
+from annotruth.fusion.registry import register
+from annotruth.fusion.state import FusionState
 from annotruth.fusion.votes import Votes
 from annotruth.validation import MISSING_LABEL
 
 
+@register("mean")
 class MeanLabel(FusionEstimator):
     """The share of the votes that each class has, as a soft label.
 
@@ -27,31 +29,34 @@ class MeanLabel(FusionEstimator):
            [0.  , 1.  ]])
     """
 
-    _warns_of_identifiability = False
+    warns_of_identifiability = False
 
     def __init__(self, scope: str = "dataset") -> None:
         self.scope = scope
 
-    def _estimate(self, votes: Votes, start: tuple[np.ndarray, np.ndarray] | None) -> Estimate:
-        answered = votes.answered
-        posterior = self._posterior(votes, np.empty(0), np.zeros(votes.n_classes))
-        weight = np.where(answered, votes.weight, 0.0)
+    def estimate(self, votes: Votes, start: FusionState | None = None) -> FusionState:
+        posterior = self._decide(votes, np.zeros(votes.n_classes))
+        weight = np.where(votes.answered, votes.weight, 0.0)
         counts = expected_counts(votes.answers, posterior, votes.n_raters, weight)
-        prior = (posterior * weight[:, None]).sum(axis=0) / max(weight.sum(), LEAST_COUNT)
-        return Estimate(confusion_from_counts(counts), counts, prior, np.empty(0), converged=True)
+        prior = (posterior * weight[:, None]).sum(axis=0) / max(weight.sum(), MIN_EXPECTED_COUNT)
+        return FusionState(confusion_from_counts(counts), counts, prior)
 
-    def _posterior(self, votes: Votes, confusion: np.ndarray, prior: np.ndarray) -> np.ndarray:
-        counts = votes.vote_counts()
-        posterior = np.where(votes.answered[:, None], self._shares(counts), prior)
+    def posterior(self, votes: Votes, state: FusionState) -> np.ndarray:
+        return self._decide(votes, state.prior)
+
+    def shares(self, counts: np.ndarray) -> np.ndarray:
+        """Posterior (rows, classes) from vote counts (rows, classes)."""
+        return counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+
+    def _decide(self, votes: Votes, prior: np.ndarray) -> np.ndarray:
+        """Posterior (rows, classes), the prior where nobody voted."""
+        posterior = np.where(votes.answered[:, None], self.shares(votes.vote_counts()), prior)
         known = np.flatnonzero(votes.gold != MISSING_LABEL)
         posterior[known] = np.eye(votes.n_classes)[votes.gold[known]]
         return posterior
 
-    def _shares(self, counts: np.ndarray) -> np.ndarray:
-        """Posterior (rows, classes) from vote counts (rows, classes)."""
-        return counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
 
-
+@register("majority")
 class MajorityVote(MeanLabel):
     """The label that most raters gave.
 
@@ -73,6 +78,6 @@ class MajorityVote(MeanLabel):
            [0. , 0.5, 0.5]])
     """
 
-    def _shares(self, counts: np.ndarray) -> np.ndarray:
+    def shares(self, counts: np.ndarray) -> np.ndarray:
         most = counts == counts.max(axis=1, keepdims=True, initial=0)
         return most / most.sum(axis=1, keepdims=True)

@@ -1,28 +1,82 @@
-"""Estimators by name, with options as a command line gives them."""
+"""Estimators by name. Adding one is adding a file: a class under ``@register("its-name")``, in this folder.
+
+Names are found without loading anything, so that help and ``import annotruth`` stay light.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import re
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from sklearn.base import clone
-
-from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
-from annotruth.fusion.base import FusionEstimator
-from annotruth.fusion.dawid_skene import DawidSkene
-from annotruth.fusion.majority import MajorityVote, MeanLabel
-from annotruth.fusion.spatial import SpatialSTAPLE
-from annotruth.fusion.staple import STAPLE
-from annotruth.validation import one_of
 
-METHODS: dict[str, type[FusionEstimator]] = {
-    "majority": MajorityVote,
-    "mean": MeanLabel,
-    "staple": STAPLE,
-    "spatial-staple": SpatialSTAPLE,
-    "dawid-skene": DawidSkene,
-}
+if TYPE_CHECKING:
+    from annotruth.fusion.base import FusionEstimator
+
+T = TypeVar("T", bound="type[FusionEstimator]")
+METHODS: dict[str, type[FusionEstimator]] = {}
+"""Estimators that have been loaded, by name."""
+_REGISTERED = re.compile(r'^@register\("([\w-]+)"\)\s*\nclass (\w+)', re.MULTILINE)
+
+
+class Listed(NamedTuple):
+    """Where an estimator of this package is found."""
+
+    module: str
+    class_name: str
+
+
+def register(name: str) -> Callable[[T], T]:
+    """Make an estimator known by a name: to :func:`make_estimator`, the command line, and the names of ``annotruth``.
+
+    Examples
+    --------
+    >>> from annotruth.fusion import MajorityVote
+    >>> register("plurality")(MajorityVote)
+    <class 'annotruth.fusion.majority.MajorityVote'>
+    >>> make_estimator("plurality")
+    MajorityVote()
+    >>> del METHODS["plurality"]
+    """
+
+    def add(estimator: T) -> T:
+        if METHODS.get(name, estimator).__qualname__ != estimator.__qualname__:
+            raise ValueError(f"The name {name!r} is taken by {METHODS[name].__qualname__}.")
+        METHODS[name] = estimator
+        return estimator
+
+    return add
+
+
+@cache
+def listed_estimators() -> dict[str, Listed]:
+    """The estimators of this package by name, found in the text of its modules.
+
+    Examples
+    --------
+    >>> listed_estimators()["staple"]
+    Listed(module='annotruth.fusion.staple', class_name='STAPLE')
+    """
+    found = {}
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        for name, class_name in _REGISTERED.findall(path.read_text(encoding="utf-8")):
+            found[name] = Listed(f"{__package__}.{path.stem}", class_name)
+    return found
+
+
+def method_names() -> tuple[str, ...]:
+    """All names that :func:`make_estimator` takes.
+
+    Examples
+    --------
+    >>> method_names()
+    ('dawid-skene', 'majority', 'mean', 'spatial-staple', 'staple')
+    """
+    return tuple(sorted({*listed_estimators(), *METHODS}))
 
 
 def make_estimator(method: str, scope: str = "dataset", options: Mapping[str, Any] | None = None) -> FusionEstimator:
@@ -33,7 +87,12 @@ def make_estimator(method: str, scope: str = "dataset", options: Mapping[str, An
     >>> make_estimator("staple", options={"max_iter": 50})
     STAPLE(max_iter=50)
     """
-    made = METHODS[one_of(method, tuple(METHODS), "method")]()
+    from annotruth.validation import one_of  # which loads NumPy
+
+    one_of(method, method_names(), "method")
+    if method not in METHODS:
+        import_module(listed_estimators()[method].module)
+    made = METHODS[method]()
     one_of(scope, ("dataset", "case"), "scope")
     usual = {name: value for name, value in made.get_params().items() if name != "scope"}
     for name, value in (options or {}).items():
@@ -42,25 +101,6 @@ def make_estimator(method: str, scope: str = "dataset", options: Mapping[str, An
             raise InputError(f"{method} has no option {name!r}. {known}")
         _refuse_other_kind(name, value, usual[name])
     return made.set_params(scope=scope, **(options or {}))
-
-
-def check_settings(estimator: FusionEstimator, annotations: Annotations) -> None:
-    """Refuse settings that do not go with the annotations, before any label is read.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> check_settings(STAPLE(), Annotations.from_masks(np.zeros((1, 3, 4, 4), dtype=np.uint8)))
-    """
-    trial = clone(estimator)
-    try:
-        trial._check(annotations)
-        trial.raters_, (trial.classes_, _) = annotations.raters, trial._classes(annotations.classes)
-        trial._pseudo_counts()
-    except InputError:
-        raise
-    except (TypeError, ValueError, IndexError) as error:
-        raise InputError(f"An option of {estimator!r} has an unfit value: {error}.") from error
 
 
 def _refuse_other_kind(name: str, value: Any, usual: Any) -> None:

@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
-from annotruth.fusion._em.spatial_em import Field, local_confusion, local_truth
+from annotruth.fusion._em.spatial_em import LocalProblem, local_confusion, local_truth
+from annotruth.fusion.dawid_skene import ConfusionPrior
 from annotruth.fusion.em import confusion_from_counts
-from annotruth.fusion.maximise import Estimate
-from annotruth.fusion.priors import ConfusionPrior
+from annotruth.fusion.registry import register
 from annotruth.fusion.staple import STAPLE
+from annotruth.fusion.state import CaseState, FusionState, RefineCases
+from annotruth.fusion.stores import Case
 from annotruth.fusion.votes import Votes
 from annotruth.validation import MISSING_LABEL
 
-_KEPT_BYTES = 2**28  # posteriors kept from fit to predict; beyond this they are computed again
-
 
 @dataclass(frozen=True)
-class LocalEstimate:
-    """What is kept of a case: the estimate of the whole it started from, its iterations, its posterior if small."""
+class SpatialState(FusionState):
+    """What was found in the end, with the state of the whole that the cases' local estimates start from."""
 
-    whole: Estimate
-    n_iter: int
-    posterior: np.ndarray | None
+    whole: FusionState | None = None
 
 
+@register("spatial-staple")
 class SpatialSTAPLE(STAPLE):
     """STAPLE for raters whose errors depend on the place: each pixel's matrices come from a window around it.
 
@@ -97,7 +96,7 @@ class SpatialSTAPLE(STAPLE):
     @property
     def local_n_iter_(self) -> np.ndarray:
         self._check_fitted()
-        return np.array([self._local[index].n_iter for index in range(len(self.items_))])
+        return np.array([self._last[index].n_iter for index in range(len(self.items_))])
 
     def confusion_map(self, index: int) -> np.ndarray:
         """One case's local matrices, (raters, classes, classes, *spatial) float32, [true, observed].
@@ -105,15 +104,15 @@ class SpatialSTAPLE(STAPLE):
         Raters who did not take part in the case's batch have the matrix of the whole everywhere.
         """
         self._check_fitted()
-        whole = self._local[index % len(self.items_)].whole
-        field, _, position = self._field(index, whole)
-        maps = np.empty((*whole.confusion.shape, prod(field.shape)), dtype=np.float32)
+        case, whole = self._masks.case(index), _whole(self.case_state(index))
+        posterior = self.predict_proba_item(index).reshape(len(self.classes_), -1)
+        maps = np.empty((*whole.confusion.shape, posterior.shape[1]), dtype=np.float32)
         maps[:] = whole.confusion[..., None]
-        maps[position] = local_confusion(field, self._pixel_posterior(index))
-        return maps.reshape(*whole.confusion.shape, *field.shape)
+        maps[case.position] = local_confusion(self._local_problem(case, whole), posterior)
+        return maps.reshape(*whole.confusion.shape, *case.shape)
 
-    def _check(self, annotations: Annotations) -> None:
-        super()._check(annotations)
+    def check(self, annotations: Annotations) -> None:
+        super().check(annotations)
         if annotations.kind != "masks":
             raise InputError("SpatialSTAPLE needs masks; for a label table use DawidSkene.")
         sides = np.atleast_1d(self.window)
@@ -125,64 +124,60 @@ class SpatialSTAPLE(STAPLE):
         if not self.shrinkage > 0:
             raise InputError(f"shrinkage must be above 0, found {self.shrinkage}.")
 
-    def _estimate(self, votes: Votes, start: tuple[np.ndarray, np.ndarray] | None) -> Estimate:
+    def estimate(self, votes: Votes, start: FusionState | None = None) -> FusionState:
         """Estimate the whole as STAPLE does; max_iter and tol are for the local iterations."""
         whole = STAPLE(prior=self.prior, confusion_prior=self.confusion_prior, exclude_consensus=self.exclude_consensus)
-        whole.raters_, whole.classes_ = self.raters_, self.classes_
-        return whole._estimate(votes, start)
+        return whole.estimate(votes, start)
 
-    def _refine(self, items: Sequence[int], estimate: Estimate) -> Estimate:
-        """Estimate truth and local matrices of every case, and sum up what each rater did."""
-        if 0 in items:
-            self._local: dict[int, LocalEstimate] = {}
-        counts, settled, kept = np.zeros_like(estimate.counts), estimate.converged, 0
-        for index in items:
-            field, posterior, position = self._field(index, estimate)
-            n_iter, done = local_truth(field, posterior, self.max_iter, self.tol)
-            kept += posterior.nbytes
-            self._local[index] = LocalEstimate(estimate, n_iter, posterior if kept <= _KEPT_BYTES else None)
-            counts[position] += _tally(field, posterior, self.exclude_consensus)
-            settled &= done
-        confusion = confusion_from_counts(counts, self._pseudo_counts())
-        return replace(estimate, confusion=confusion, counts=counts, converged=settled)
+    @property
+    def refines(self) -> bool:
+        return True
 
-    def _pixel_posterior(self, index: int) -> np.ndarray:
-        local = self._local[index % len(self.items_)]
-        if local.posterior is not None:
-            return local.posterior
-        field, posterior, _ = self._field(index, local.whole)
-        local_truth(field, posterior, self.max_iter, self.tol)
-        return posterior
+    def refine_case(self, case: Case, state: FusionState) -> CaseState:
+        """Estimate the truth and the local matrices of a case, and what each rater did."""
+        whole = _whole(state)
+        problem = self._local_problem(case, whole)
+        posterior = case.to_pixels(self.posterior(case.votes, whole).T.astype(np.float32))
+        n_iter, settled = local_truth(problem, posterior, self.max_iter, self.tol)
+        counts = np.zeros((case.votes.n_raters, len(posterior), len(posterior)))
+        counts[case.position] = _local_counts(problem, posterior, self.exclude_consensus)
+        return CaseState(posterior, counts, settled, n_iter)
 
-    def _field(self, index: int, whole: Estimate) -> tuple[Field, np.ndarray, np.ndarray]:
-        """What a case's local estimate works on, its first posterior (classes, pixels), and its raters' positions."""
-        source, local = self._masks.find(index)
-        votes = self._masks.votes_of(source.patterns_of(local), source, len(self.classes_))
-        masks, gold = source.read(local)
-        lookup, shape = source.lookup(local), source.annotations.shape(local)
-        start = self._posterior(votes, whole.confusion, whole.prior).T.astype(np.float32)
-        fixed = (votes.gold != MISSING_LABEL) | self._agreed(votes)
-        sides = np.broadcast_to(self.window, len(shape))
-        window = tuple(int(side) for side in sides)
-        field = Field(
-            masks=self._masks.relabelled(masks),
-            shape=shape,
-            fixed=lookup.write(masks, fixed[None].astype(np.uint8), gold=gold)[0],
-            confusion=whole.confusion[source.position],
+    def refine(self, votes: Votes, state: FusionState, refine_cases: RefineCases) -> FusionState:
+        """Refine every case once, and sum up."""
+        counts, settled = np.zeros_like(state.counts), state.converged
+        for case in refine_cases(state, final=True):
+            counts += case.counts
+            settled &= case.converged
+        confusion = confusion_from_counts(counts, self.pseudo_counts(votes.raters, votes.n_classes))
+        return SpatialState(confusion, counts, state.prior, state.log_likelihood, settled, whole=state)
+
+    def _local_problem(self, case: Case, whole: FusionState) -> LocalProblem:
+        fixed = (case.votes.gold != MISSING_LABEL) | self._agreed(case.votes)
+        window = tuple(int(side) for side in np.broadcast_to(self.window, len(case.shape)))
+        return LocalProblem(
+            masks=case.masks,
+            shape=case.shape,
+            fixed=case.to_pixels(fixed[None].astype(np.uint8))[0],
+            confusion=whole.confusion[case.position],
             prior=whole.prior,
             window=window,
             shrinkage=self.shrinkage * prod(window),
         )
-        return field, lookup.write(masks, start, gold=gold), source.position
 
 
-def _tally(field: Field, posterior: np.ndarray, without_fixed: bool) -> np.ndarray:
+def _whole(state: FusionState) -> FusionState:
+    """The state of the whole: this one, or the one that it was refined from."""
+    return state.whole if isinstance(state, SpatialState) and state.whole is not None else state
+
+
+def _local_counts(problem: LocalProblem, posterior: np.ndarray, without_fixed: bool) -> np.ndarray:
     """Expected counts (raters, classes, classes) of a case."""
     n_classes = len(posterior)
-    counted = posterior * (field.fixed == 0) if without_fixed else posterior
+    counted = posterior * (problem.fixed == 0) if without_fixed else posterior
     return np.stack(
         [
             [np.bincount(mask, weights=share, minlength=n_classes)[:n_classes] for share in counted]
-            for mask in field.masks
+            for mask in problem.masks
         ]
     )

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from math import prod
 
 import numpy as np
 
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError, shorten
 from annotruth.fusion._em.mrf import mean_field
-from annotruth.fusion.dawid_skene import ConfusionEstimator
+from annotruth.fusion.dawid_skene import ConfusionEstimator, ConfusionPrior
 from annotruth.fusion.em import confusion_from_counts, expected_counts, log_of, votes_posterior
-from annotruth.fusion.maximise import Estimate
-from annotruth.fusion.priors import ConfusionPrior
+from annotruth.fusion.registry import register
+from annotruth.fusion.state import CaseState, FusionState, RefineCases
+from annotruth.fusion.stores import Case
 from annotruth.fusion.votes import Votes
 from annotruth.validation import MISSING_LABEL
 
-_MOST_ROUNDS = 20  # of smoothing the truth and estimating the raters anew
+_MAX_SMOOTHING_ROUNDS = 20  # of smoothing the truth and estimating the raters anew
 
 
+@register("staple")
 class STAPLE(ConfusionEstimator):
     """The truth behind several raters' masks, and each rater's sensitivity, specificity or whole confusion matrix.
 
@@ -67,7 +67,7 @@ class STAPLE(ConfusionEstimator):
     ((1, 64, 64), (1, 2, 64, 64))
     """
 
-    _stop = "parameters"
+    stop = "parameters"
 
     def __init__(
         self,
@@ -89,14 +89,14 @@ class STAPLE(ConfusionEstimator):
         self.smoothing = smoothing
         self.scope = scope
 
-    def _check(self, annotations: Annotations) -> None:
-        super()._check(annotations)
+    def check(self, annotations: Annotations) -> None:
+        super().check(annotations)
         if self.smoothing < 0:
             raise InputError(f"smoothing must be at least 0, found {self.smoothing}.")
         if self.smoothing and annotations.kind != "masks":
             raise InputError("smoothing needs masks: the items of a label table have no neighbours.")
 
-    def _classes(self, names: tuple[str, ...]) -> tuple[tuple[str, ...], int | None]:
+    def truth_classes(self, names: tuple[str, ...]) -> tuple[tuple[str, ...], int | None]:
         wanted = self.foreground
         if wanted is None:
             return names, None
@@ -106,14 +106,14 @@ class STAPLE(ConfusionEstimator):
             raise InputError(f"foreground={wanted!r} is not among the classes {shorten(names, 10)}.")
         return (f"not {wanted}", str(wanted)), names.index(str(wanted))
 
-    def _estimate(self, votes: Votes, start: tuple[np.ndarray, np.ndarray] | None) -> Estimate:
+    def estimate(self, votes: Votes, start: FusionState | None = None) -> FusionState:
         if self.exclude_consensus:
             disputed = votes.reweighted(np.where(self._agreed(votes), 0.0, votes.weight))
             votes = disputed if disputed.weight.any() else votes
-        return super()._estimate(votes, start)
+        return super().estimate(votes, start)
 
-    def _posterior(self, votes: Votes, confusion: np.ndarray, prior: np.ndarray) -> np.ndarray:
-        posterior = super()._posterior(votes, confusion, prior)
+    def posterior(self, votes: Votes, state: FusionState) -> np.ndarray:
+        posterior = super().posterior(votes, state)
         agreed = self._agreed(votes)
         posterior[agreed] = votes.vote_counts()[agreed] > 0
         return posterior
@@ -126,44 +126,34 @@ class STAPLE(ConfusionEstimator):
 
     # -- the random field ---------------------------------------------------------------------------------------
 
-    def _refine(self, items: Sequence[int], estimate: Estimate) -> Estimate:
+    @property
+    def refines(self) -> bool:
+        return self.smoothing > 0
+
+    def refine_case(self, case: Case, state: FusionState) -> CaseState:
+        """Smooth the truth of a case."""
+        votes = case.votes
+        _, evidence = votes_posterior(votes, log_of(state.prior), log_of(state.confusion))
+        row = case.to_pixels(np.arange(votes.n_rows, dtype=np.int32)[None])[0]
+        pixels = case.to_pixels(self.posterior(votes, state).T.astype(np.float32))
+        smoothed, gain = mean_field(pixels, case.shape, self.smoothing)
+        by_row = np.stack([np.bincount(row, weights=share, minlength=votes.n_rows) for share in smoothed], axis=1)
+        by_row[self._agreed(votes) | ~votes.answered] = 0.0
+        counts = expected_counts(votes.answers, by_row, votes.n_raters)
+        bound = float(np.bincount(row, minlength=votes.n_rows) @ evidence) + gain
+        return CaseState(smoothed, counts, bound=bound)
+
+    def refine(self, votes: Votes, state: FusionState, refine_cases: RefineCases) -> FusionState:
         """Estimate the raters again from the smoothed truth, until the bound of the log-likelihood stops rising."""
-        bound = -np.inf
-        for _ in range(_MOST_ROUNDS if self.smoothing else 0):
-            counts, new_bound = self._smoothed_counts(items, estimate)
-            if new_bound - bound <= self.tol * max(1.0, abs(new_bound)):
+        pseudo, best = self.pseudo_counts(votes.raters, votes.n_classes), -np.inf
+        for _ in range(_MAX_SMOOTHING_ROUNDS):
+            counts = np.zeros_like(state.counts)
+            bound = 0.0 if pseudo is None else float((pseudo * log_of(state.confusion)).sum())
+            for case in refine_cases(state):
+                counts += case.counts
+                bound += case.bound
+            if bound - best <= self.tol * max(1.0, abs(bound)):
                 break
-            bound = new_bound
-            confusion = confusion_from_counts(counts, self._pseudo_counts())
-            estimate = replace(estimate, confusion=confusion, counts=counts)
-        return estimate
-
-    def _smoothed_counts(self, items: Sequence[int], estimate: Estimate) -> tuple[np.ndarray, float]:
-        """Expected counts under the smoothed truth of some cases, and the bound of their log-likelihood."""
-        log_prior, log_confusion = log_of(estimate.prior), log_of(estimate.confusion)
-        pseudo = self._pseudo_counts()
-        counts, bound = np.zeros_like(estimate.counts), 0.0 if pseudo is None else float((pseudo * log_confusion).sum())
-        for index in items:
-            source, local = self._masks.find(index)
-            votes = self._masks.votes_of(source.patterns_of(local), source, len(self.classes_))
-            answers, n_rows = votes.answers, votes.n_rows
-            _, evidence = votes_posterior(votes, log_prior, log_confusion)
-            posterior = self._posterior(votes, estimate.confusion, estimate.prior)
-            lookup = source.lookup(local)
-            masks, gold = source.read(local)
-            row = lookup.write(masks, np.arange(n_rows, dtype=np.int32)[None], gold=gold)[0]
-            pixels = lookup.write(masks, posterior.T.astype(np.float32), gold=gold)
-            smoothed, gain = mean_field(pixels, source.annotations.shape(local), self.smoothing)
-            bound += float(np.bincount(row, minlength=n_rows) @ evidence) + gain
-            by_row = np.stack([np.bincount(row, weights=share, minlength=n_rows) for share in smoothed], axis=1)
-            by_row[self._agreed(votes) | ~votes.answered] = 0.0
-            counts += expected_counts(answers, by_row, votes.n_raters)
-        return counts, bound
-
-    def _pixel_posterior(self, index: int) -> np.ndarray | None:
-        if not self.smoothing:
-            return None
-        source, local = self._masks.find(index)
-        posterior = np.empty((len(self.classes_), prod(source.annotations.shape(local))), dtype=np.float32)
-        self._write_votes(index, posterior)
-        return mean_field(posterior, source.annotations.shape(local), self.smoothing)[0]
+            best = bound
+            state = replace(state, confusion=confusion_from_counts(counts, pseudo), counts=counts)
+        return state

@@ -2,86 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 
 import numpy as np
 
 from annotruth.data.annotations import Annotations
-from annotruth.data.answers import Answers, sort_answers
+from annotruth.data.answers import Answers, drop_repeats, sort_answers
 from annotruth.errors import InputError, shorten
 from annotruth.fusion.gold import Gold, GoldMasks, gold_answers
-from annotruth.fusion.patterns import PatternLookup, Patterns, count_patterns, merge_patterns
-from annotruth.fusion.votes import Votes
+from annotruth.fusion.votes import PatternLookup, Patterns, Votes, count_patterns, join_votes, merge_patterns
 from annotruth.validation import MISSING_LABEL, MISSING_PIXEL
 
 
-def place_raters(known: tuple[str, ...], names: tuple[str, ...]) -> tuple[tuple[str, ...], np.ndarray]:
-    """Add raters not met before to those known; give all names, and where ``names`` stand among them.
-
-    Examples
-    --------
-    >>> place_raters(("ann", "bob"), ("cy", "ann"))
-    (('ann', 'bob', 'cy'), array([2, 0]))
-    """
-    met = set(known)
-    every = known + tuple(name for name in names if name not in met)
-    place = {name: index for index, name in enumerate(every)}
-    return every, np.array([place[name] for name in names], dtype=np.int64)
-
-
 @dataclass(frozen=True)
-class MaskSource:
-    """One batch of cases, read case by case.
+class Case:
+    """One case with masks: its pixels, and the votes that they make up.
 
     Attributes
     ----------
-    position : (raters of this batch,) where they stand among all raters
-    patterns : the tuples of votes of all its cases
-    cases : the same case by case, where estimates are made so
-    unlabelled : (items,) pixels that nobody labelled
+    masks : (raters of its batch, pixels) uint8 labels as classes of the truth, 255 = missing
+    shape : the pixels' grid
+    position : (raters of its batch,) where they stand among the raters of ``votes``
+    votes : the distinct tuples of votes, one in each row
     """
 
-    annotations: Annotations
-    gold: GoldMasks
+    shape: tuple[int, ...]
     position: np.ndarray
-    patterns: Patterns
-    cases: list[Patterns] | None
-    unlabelled: np.ndarray
+    votes: Votes
+    _lookup: PatternLookup = field(repr=False)
+    _read: Callable[[], tuple[np.ndarray, np.ndarray | None]] = field(repr=False)
+    _as_truth: Callable[[np.ndarray], np.ndarray] = field(repr=False)
 
-    @classmethod
-    def made(
-        cls, annotations: Annotations, gold: GoldMasks, position: np.ndarray, cases: list[Patterns], by_case: bool
-    ) -> MaskSource:
-        """Sum up the patterns of the cases."""
-        patterns = merge_patterns(cases, len(annotations.classes))
-        unlabelled = np.array([case.unlabelled() for case in cases])
-        return cls(annotations, gold, position, patterns, cases if by_case else None, unlabelled)
+    def to_pixels(self, table: np.ndarray) -> np.ndarray:
+        """Give each pixel its row's column of a table (k, rows) float32, uint8 below 255 or int32; (k, pixels)."""
+        masks, gold = self._pixels
+        return self._lookup.write(masks, table, gold=gold)
 
-    def patterns_of(self, index: int) -> Patterns:
-        """Patterns among which one case's are: its own where they were kept, else all of the batch."""
-        return self.patterns if self.cases is None else self.cases[index]
+    @cached_property
+    def masks(self) -> np.ndarray:
+        return self._as_truth(self._pixels[0])
 
-    def lookup(self, index: int) -> PatternLookup:
-        """Where the pixels of a case find their place among :meth:`patterns_of`."""
-        patterns = self.patterns_of(index)
-        return PatternLookup(patterns, len(self.annotations.classes), with_gold=bool(self.gold))
-
-    def read(self, index: int) -> tuple[np.ndarray, np.ndarray | None]:
-        """One case's masks (raters, pixels) and gold labels (pixels,), or None if no case has any."""
-        return _read_case(self.annotations, self.gold, index)
-
-
-def _read_case(annotations: Annotations, gold: GoldMasks, index: int) -> tuple[np.ndarray, np.ndarray | None]:
-    """One case's masks (raters, pixels) and gold labels (pixels,); None if no case has any."""
-    masks = annotations.item_masks(index, checked=False)
-    if len(masks) != len(annotations.raters):
-        raise InputError(f"Item {annotations.items[index]}: {len(masks)} masks for {len(annotations.raters)} raters.")
-    flat = masks.reshape(len(masks), -1)
-    if not gold:
-        return flat, None
-    known = gold.read(index)
-    return flat, np.full(flat.shape[1], MISSING_PIXEL, dtype=np.uint8) if known is None else known.reshape(-1)
+    @cached_property
+    def _pixels(self) -> tuple[np.ndarray, np.ndarray | None]:
+        """Masks and gold labels as they were counted, read when they are first needed."""
+        return self._read()
 
 
 def count_case(annotations: Annotations, index: int, gold: Gold | GoldMasks = None) -> Patterns:
@@ -96,27 +62,89 @@ def count_case(annotations: Annotations, index: int, gold: Gold | GoldMasks = No
     array([64])
     """
     known = gold if isinstance(gold, GoldMasks) else GoldMasks(annotations, gold)
-    masks, truth = _read_case(annotations, known, index)
+    return _count(annotations, index, *_read_case(annotations, known, index))
+
+
+def _count(annotations: Annotations, index: int, masks: np.ndarray, gold: np.ndarray | None) -> Patterns:
     try:
-        return count_patterns(masks, len(annotations.classes), truth)
+        return count_patterns(masks, len(annotations.classes), gold)
     except InputError:
         annotations.item_masks(index)  # the slower check, which names the rater and the label
         raise
 
 
-class CollectedMasks:
+def _read_case(annotations: Annotations, gold: GoldMasks, index: int) -> tuple[np.ndarray, np.ndarray | None]:
+    """One case's masks (raters, pixels) and gold labels (pixels,); None if no case has any."""
+    masks = annotations.item_masks(index, checked=False)
+    if len(masks) != len(annotations.raters):
+        raise InputError(f"Item {annotations.items[index]}: {len(masks)} masks for {len(annotations.raters)} raters.")
+    flat = masks.reshape(len(masks), -1)
+    if not gold:
+        return flat, None
+    known = gold.read(index)
+    return flat, np.full(flat.shape[1], MISSING_PIXEL, dtype=np.uint8) if known is None else known.reshape(-1)
+
+
+@dataclass(frozen=True)
+class MaskBatch:
+    """The cases of one fit or partial_fit, read case by case.
+
+    Attributes
+    ----------
+    position : (raters of this batch,) where they stand among all raters
+    patterns : the tuples of votes of all its cases
+    cases : the same case by case, where they are needed so
+    unlabelled : (items,) pixels that nobody labelled
+    first_row : where its patterns begin among those of all batches
+    """
+
+    annotations: Annotations
+    gold: GoldMasks
+    position: np.ndarray
+    patterns: Patterns
+    cases: list[Patterns] | None
+    unlabelled: np.ndarray
+    first_row: int
+
+    @classmethod
+    def from_cases(
+        cls,
+        annotations: Annotations,
+        gold: GoldMasks,
+        position: np.ndarray,
+        cases: list[Patterns],
+        by_case: bool,
+        first_row: int,
+    ) -> MaskBatch:
+        """Sum up the patterns of the cases."""
+        patterns = merge_patterns(cases, len(annotations.classes))
+        unlabelled = np.array([case.unlabelled() for case in cases])
+        return cls(annotations, gold, position, patterns, cases if by_case else None, unlabelled, first_row)
+
+    def lookup(self, patterns: Patterns) -> PatternLookup:
+        """Where pixels find their place among some patterns of this batch."""
+        return PatternLookup(patterns, len(self.annotations.classes), with_gold=bool(self.gold))
+
+    def read(self, index: int) -> tuple[np.ndarray, np.ndarray | None]:
+        """One case's masks (raters, pixels) and gold labels (pixels,), or None if no case has any."""
+        return _read_case(self.annotations, self.gold, index)
+
+
+class MaskStore:
     """Cases with masks. Only their vote patterns are kept; the masks are read again when they are asked for.
 
     Parameters
     ----------
+    n_classes : of the truth
     only : number of the one class that is told apart from all others, or None
     by_case : keep the patterns of each case
     """
 
-    def __init__(self, only: int | None, by_case: bool) -> None:
+    def __init__(self, n_classes: int, only: int | None, by_case: bool) -> None:
         self.items: tuple[str, ...] = ()
         self.raters: tuple[str, ...] = ()
-        self.sources: list[MaskSource] = []
+        self.batches: list[MaskBatch] = []
+        self._n_classes = n_classes
         self._by_case = by_case
         self._class_numbers: np.ndarray | None = None
         if only is not None:
@@ -132,49 +160,74 @@ class CollectedMasks:
         if len(cases) != len(annotations):
             raise InputError(f"{len(annotations)} items but patterns of {len(cases)}: there must be one each.")
         raters, position = place_raters(self.raters, annotations.raters)
-        self.sources.append(MaskSource.made(annotations, known, position, list(cases), self._by_case))
+        first_row = sum(len(batch.patterns.counts) for batch in self.batches)
+        batch = MaskBatch.from_cases(annotations, known, position, list(cases), self._by_case, first_row)
+        self.batches.append(batch)
         self.items, self.raters = self.items + annotations.items, raters
 
-    def votes_of(self, patterns: Patterns, source: MaskSource, n_classes: int) -> Votes:
-        """Votes of some patterns of a source, with all raters in their places."""
-        patterns = Patterns(self.relabelled(patterns.votes), self.relabelled(patterns.gold), patterns.counts)
-        return patterns.for_raters(source.position, len(self.raters), n_classes)
-
-    def relabelled(self, masks: np.ndarray) -> np.ndarray:
-        """Masks with labels counted as the classes they stand for."""
-        return masks if self._class_numbers is None else self._class_numbers[masks]
-
-    def votes(self, n_classes: int) -> Votes:
+    def votes(self) -> Votes:
         """Votes of all cases."""
-        return _joined([self.votes_of(source.patterns, source, n_classes) for source in self.sources])
+        return join_votes([self.votes_of(batch, batch.patterns) for batch in self.batches])
 
-    def find(self, index: int) -> tuple[MaskSource, int]:
-        """The source of an item, and its position there."""
+    def votes_of(self, batch: MaskBatch, patterns: Patterns) -> Votes:
+        """Votes of some patterns of a batch, with all raters in their places."""
+        patterns = Patterns(self._as_truth(patterns.votes), self._as_truth(patterns.gold), patterns.counts)
+        return patterns.for_raters(batch.position, self.raters, self._n_classes)
+
+    def case(self, index: int) -> Case:
+        """One case by itself; its pixels are read when they are first needed."""
+        batch, local = self.find(index)
+        read: Callable[[], tuple[np.ndarray, np.ndarray | None]]
+        if batch.cases is not None:
+            patterns, read = batch.cases[local], partial(batch.read, local)
+        else:
+            pixels = batch.read(local)
+            patterns, read = _count(batch.annotations, local, *pixels), lambda: pixels
+        shape, votes = batch.annotations.shape(local), self.votes_of(batch, patterns)
+        return Case(shape, batch.position, votes, batch.lookup(patterns), read, self._as_truth)
+
+    def rows_of(self, index: int) -> np.ndarray:
+        """Where the rows of a case's votes stand among those of :meth:`votes`; needs ``by_case``."""
+        batch, local = self.find(index)
+        if batch.cases is None:
+            raise ValueError("the patterns of the cases were not kept")
+        own, n_patterns = batch.cases[local], len(batch.patterns.counts)
+        number = np.arange(n_patterns, dtype=np.int32)[None]
+        gold = own.gold if batch.gold else None
+        return batch.first_row + batch.lookup(batch.patterns).write(own.votes, number, gold=gold)[0]
+
+    def find(self, index: int) -> tuple[MaskBatch, int]:
+        """The batch of an item, and its position there."""
         if not -len(self.items) <= index < len(self.items):
             raise InputError(f"There are {len(self.items)} items; number {index} is not among them.")
         index %= len(self.items)
-        for source in self.sources:
-            if index < len(source.annotations):
-                return source, index
-            index -= len(source.annotations)
-        raise AssertionError("unreachable: every item has a source")
+        for batch in self.batches:
+            if index < len(batch.annotations):
+                return batch, index
+            index -= len(batch.annotations)
+        raise AssertionError("unreachable: every item has a batch")
 
     def shapes(self) -> list[tuple[int, ...]]:
-        return [source.annotations.shape(i) for source in self.sources for i in range(len(source.annotations))]
+        return [batch.annotations.shape(i) for batch in self.batches for i in range(len(batch.annotations))]
 
     @property
     def unlabelled(self) -> np.ndarray:
-        return np.concatenate([source.unlabelled for source in self.sources])
+        return np.concatenate([batch.unlabelled for batch in self.batches])
+
+    def _as_truth(self, masks: np.ndarray) -> np.ndarray:
+        """Masks with labels counted as the classes they stand for."""
+        return masks if self._class_numbers is None else self._class_numbers[masks]
 
 
-class CollectedAnswers:
-    """A label table that may grow by items, raters and answers. ``only`` as in :class:`CollectedMasks`."""
+class AnswerStore:
+    """A label table that may grow by items, raters and answers. ``n_classes`` and ``only`` as in :class:`MaskStore`."""
 
-    def __init__(self, only: int | None) -> None:
+    def __init__(self, n_classes: int, only: int | None) -> None:
         self.items: tuple[str, ...] = ()
         self.raters: tuple[str, ...] = ()
-        self.answers = Answers(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int16))
-        self.gold = np.empty(0, dtype=np.int16)
+        self._answers = Answers(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int16))
+        self._gold = np.empty(0, dtype=np.int16)
+        self._n_classes = n_classes
         self._only = only
         self._votes: Votes | None = None
 
@@ -183,68 +236,58 @@ class CollectedAnswers:
         known = gold_answers(annotations, gold)
         raters, rater = place_raters(self.raters, annotations.raters)
         if not self.items:
-            self.items, self.raters, self.answers, self.gold = annotations.items, raters, annotations.answers, known
+            self.items, self.raters, self._answers, self._gold = annotations.items, raters, annotations.answers, known
             return
         place = {name: index for index, name in enumerate(self.items)}
         fresh = tuple(name for name in annotations.items if name not in place)
         place.update({name: len(place) + index for index, name in enumerate(fresh)})
-        item = np.array([place[name] for name in annotations.items], dtype=np.int64)
-        gold_now = np.concatenate([self.gold, np.full(len(fresh), MISSING_LABEL, dtype=np.int16)])
+        item, items = np.array([place[name] for name in annotations.items], dtype=np.int64), self.items + fresh
+        gold_now = np.concatenate([self._gold, np.full(len(fresh), MISSING_LABEL, dtype=np.int16)])
         clash = (known != MISSING_LABEL) & (gold_now[item] != MISSING_LABEL) & (gold_now[item] != known)
         if clash.any():
             named = [annotations.items[i] for i in np.flatnonzero(clash)]
             raise InputError(f"Gold labels contradict earlier ones: {shorten(named)}.")
         more = annotations.answers
-        answers = _without_repeats(
-            np.concatenate([self.answers.item, item[more.item]]),
-            np.concatenate([self.answers.rater, rater[more.rater]]),
-            np.concatenate([self.answers.label, more.label]),
-            self.items + fresh,
-            raters,
+        answers = sort_answers(
+            np.concatenate([self._answers.item, item[more.item]]),
+            np.concatenate([self._answers.rater, rater[more.rater]]),
+            np.concatenate([self._answers.label, more.label]),
         )
+
+        def contradiction(places: np.ndarray) -> InputError:
+            named = [f"{items[answers.item[i]]} by {raters[answers.rater[i]]}" for i in places[:10]]
+            return InputError(f"These answers contradict earlier ones: {shorten(named)}. Give each answer once.")
+
+        answers = drop_repeats(answers, contradiction)
         gold_now[item] = np.where(known == MISSING_LABEL, gold_now[item], known)
-        self.items, self.raters, self.answers, self.gold = self.items + fresh, raters, answers, gold_now
+        self.items, self.raters, self._answers, self._gold = items, raters, answers, gold_now
 
-    def votes(self, n_classes: int) -> Votes:
+    def votes(self) -> Votes:
+        """Votes with one row for each item."""
         if self._votes is None:
-            self._votes = self._gather(n_classes)
+            answers, gold = self._answers, self._gold
+            if self._only is not None:
+                answers = Answers(answers.item, answers.rater, (answers.label == self._only).astype(np.int16))
+                gold = np.where(gold == MISSING_LABEL, gold, (gold == self._only).astype(np.int16))
+            n_items, n_raters = len(self.items), len(self.raters)
+            self._votes = Votes.from_answers(answers, n_items, n_raters, self._n_classes, gold, self.raters)
         return self._votes
-
-    def _gather(self, n_classes: int) -> Votes:
-        answers, gold = self.answers, self.gold
-        if self._only is not None:
-            answers = Answers(answers.item, answers.rater, (answers.label == self._only).astype(np.int16))
-            gold = np.where(gold == MISSING_LABEL, gold, (gold == self._only).astype(np.int16))
-        return Votes.from_answers(answers, len(self.items), len(self.raters), n_classes, gold)
 
     @property
     def unlabelled(self) -> np.ndarray:
-        answered = np.bincount(self.answers.item, minlength=len(self.items)) > 0
-        return (~answered & (self.gold == MISSING_LABEL)).astype(np.int64)
+        answered = np.bincount(self._answers.item, minlength=len(self.items)) > 0
+        return (~answered & (self._gold == MISSING_LABEL)).astype(np.int64)
 
 
-def _without_repeats(
-    item: np.ndarray, rater: np.ndarray, label: np.ndarray, items: tuple[str, ...], raters: tuple[str, ...]
-) -> Answers:
-    answers = sort_answers(item, rater, label)
-    again = (np.diff(answers.item) == 0) & (np.diff(answers.rater) == 0)
-    differ = np.flatnonzero(again & (np.diff(answers.label) != 0))
-    if len(differ):
-        named = [f"{items[answers.item[i]]} by {raters[answers.rater[i]]}" for i in differ[:10]]
-        raise InputError(f"These answers contradict earlier ones: {shorten(named)}. Give each answer once.")
-    keep = np.append(True, ~again) if len(answers) else slice(None)
-    return Answers(answers.item[keep], answers.rater[keep], answers.label[keep])
+def place_raters(known: tuple[str, ...], names: tuple[str, ...]) -> tuple[tuple[str, ...], np.ndarray]:
+    """Add raters not met before to those known; give all names, and where ``names`` stand among them.
 
-
-def _joined(parts: list[Votes]) -> Votes:
-    """Put the rows of several votes, of the same raters and classes, one after the other."""
-    if len(parts) == 1:
-        return parts[0]
-    offset = np.cumsum([0] + [part.n_rows for part in parts])
-    answers = Answers(
-        np.concatenate([part.answers.item + np.int32(start) for part, start in zip(parts, offset)]),
-        np.concatenate([part.answers.rater for part in parts]),
-        np.concatenate([part.answers.label for part in parts]),
-    )
-    weight, gold = (np.concatenate([getattr(part, name) for part in parts]) for name in ("weight", "gold"))
-    return Votes(answers, int(offset[-1]), parts[0].n_raters, parts[0].n_classes, weight, gold)
+    Examples
+    --------
+    >>> place_raters(("ann", "bob"), ("cy", "ann"))
+    (('ann', 'bob', 'cy'), array([2, 0]))
+    """
+    met = set(known)
+    every = known + tuple(name for name in names if name not in met)
+    place = {name: index for index, name in enumerate(every)}
+    return every, np.array([place[name] for name in names], dtype=np.int64)

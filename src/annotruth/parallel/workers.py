@@ -1,7 +1,7 @@
-"""Workers: the same job done on each of many cases, here, in other processes, or on a Dask cluster.
+"""Worker processes: the same job done on each of many cases, here or in other processes of this machine.
 
-Whoever does the work, answers come in the order of the tasks, and a worker that is killed loses nothing: what it had in
-hand is done again.
+A worker that is killed loses nothing: what it had in hand is done again. Workers end with the process that started
+them, even if that is killed.
 """
 
 from __future__ import annotations
@@ -12,34 +12,33 @@ import pickle
 import signal
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from multiprocessing.connection import Connection
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, Self
 
 from annotruth.errors import AnnotruthError, InputError
-from annotruth.parallel import MapFunction
-from annotruth.parallel.threads import thread_count, threads
+from annotruth.parallel import WORKERS_KEEP_DYING, MapFunction, run_errand, split_tasks
+from annotruth.parallel.dask import open_cluster
+from annotruth.parallel.threads import thread_count
 
-_MOST_TASKS = 8  # per errand: enough to hide the way there, few enough for a lively progress bar
-_MOST_DEATHS = 3  # over one errand
-_ANSWER_WITHIN = 10  # seconds
-_WAY = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
-_KEEP_DYING = (
-    "Worker processes keep dying, mostly for lack of memory. Use fewer at a time, or workers with more memory."
-)
+_MAX_DEATHS = 3  # over one errand
+_USUAL_START = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 
 
-def open_workers(jobs: int = 1, scheduler: str | None = None) -> AbstractContextManager[MapFunction]:
+def open_workers(
+    jobs: int = 1, scheduler: str | None = None, preload: Sequence[str] = ()
+) -> AbstractContextManager[MapFunction]:
     """Open workers for a ``with`` block: they persist until its end.
 
     Parameters
     ----------
     jobs : processes on this machine; 1 = this one. They share its cores as threads of the compiled loops
     scheduler : address of a Dask scheduler instead; every task gets one thread there
+    preload : modules that the processes need, to be imported once for all of them where the system can do that
 
     Returns
     -------
@@ -56,61 +55,111 @@ def open_workers(jobs: int = 1, scheduler: str | None = None) -> AbstractContext
     if scheduler is not None:
         if jobs > 1:
             raise InputError("Choose either jobs on this machine or a Dask cluster, not both.")
-        return _cluster(scheduler)
-    return nullcontext(map) if jobs == 1 else _Processes(jobs)
+        return open_cluster(scheduler)
+    return nullcontext(map) if jobs == 1 else _mapped(Processes(jobs, preload=preload))
 
 
-class _Processes:
+@contextmanager
+def _mapped(processes: Processes) -> Iterator[MapFunction]:
+    with processes:
+        yield processes.map
+
+
+class Processes:
     """Processes with a pipe to each of them, and here a thread that waits for each.
 
     A process that dies closes its pipe, even in the middle of an answer, so nobody waits for it for ever. With a queue
     that all of them share (as in ``ProcessPoolExecutor``) one that is killed while it writes stops the others, too.
+
+    Parameters
+    ----------
+    jobs : how many
+    fresh : start each as a new interpreter; otherwise they are forked, where the system can do that, from a server that
+        has imported ``preload``
+    environment : variables that only the processes see; they need ``fresh``
     """
 
-    def __init__(self, jobs: int) -> None:
+    def __init__(
+        self,
+        jobs: int,
+        *,
+        preload: Sequence[str] = (),
+        fresh: bool = False,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self._jobs = jobs
         self._threads = max(1, thread_count() // jobs)
         self._waiting = ThreadPoolExecutor(jobs, thread_name_prefix="worker")
         self._idle: SimpleQueue[_Worker] = SimpleQueue()
+        self._start = partial(_Worker, "spawn" if fresh else _USUAL_START, list(preload), dict(environment or {}))
+        self._all: list[_Worker] = []
+        self._given_up = False
 
-    def __enter__(self) -> MapFunction:
-        return self._across
+    def __enter__(self) -> Self:
+        return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, error: object, *_: object) -> None:
+        if error is not None:  # nobody waits for the answers any more
+            self._given_up = True
+            for worker in list(self._all):
+                worker.kill()
         self._waiting.shutdown(wait=True, cancel_futures=True)
         while not self._idle.empty():
             self._idle.get().end()
 
-    def _across(self, work: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[Any]:
-        parts = _parts(tasks, self._jobs)
-        futures = [self._waiting.submit(self._do, partial(_run, work, part, self._threads)) for part in parts]
-        try:
+    def map(self, work: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[Any]:
+        """Give the answers in the order of the tasks."""
+        futures = [self._submit(work, part) for part in split_tasks(tasks, self._jobs)]
+        with _cancelling(futures):
             for future in futures:
                 yield from future.result()
-        finally:
-            for future in futures:
-                future.cancel()
+
+    def as_completed(self, work: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[tuple[int, Any]]:
+        """Give each answer with the number of its task, as they come; the first error ends it."""
+        number = {self._submit(work, [task]): index for index, task in enumerate(tasks)}
+        with _cancelling(list(number)):
+            for future in as_completed(number):
+                yield number[future], future.result()[0]
+
+    def _submit(self, work: Callable[[Any], Any], tasks: Sequence[Any]) -> Future[list[Any]]:
+        return self._waiting.submit(self._do, partial(run_errand, work, tasks, self._threads))
 
     def _do(self, errand: Callable[[], list[Any]]) -> list[Any]:
-        for _ in range(1 + _MOST_DEATHS):
+        for _ in range(1 + _MAX_DEATHS):
+            if self._given_up:
+                break
             worker = self._next_worker()
+            if self._given_up:  # since then: whoever gave up may not have met this one
+                worker.kill()
             try:
                 answers = worker.do(errand)
             except _Died:
                 worker.end()
+                self._all.remove(worker)
             except BaseException:
                 self._idle.put(worker)
                 raise
             else:
                 self._idle.put(worker)
                 return answers
-        raise AnnotruthError(_KEEP_DYING)
+        raise AnnotruthError(WORKERS_KEEP_DYING)
 
     def _next_worker(self) -> _Worker:
         try:
             return self._idle.get_nowait()
         except Empty:
-            return _Worker()
+            self._all.append(self._start())
+            return self._all[-1]
+
+
+@contextmanager
+def _cancelling(futures: Sequence[Future[Any]]) -> Iterator[None]:
+    """Whatever happens in the block, let nothing begin after it."""
+    try:
+        yield
+    finally:
+        for future in futures:
+            future.cancel()
 
 
 class _Died(Exception):
@@ -120,14 +169,17 @@ class _Died(Exception):
 class _Worker:
     """A process that does one errand after another."""
 
-    def __init__(self) -> None:
+    _starting = threading.Lock()
+
+    def __init__(self, start: str, preload: list[str], environment: dict[str, str]) -> None:
         # A fork server imports everything once, for all workers. Forking this process, with its threads, is not safe.
-        context: Any = multiprocessing.get_context(_WAY)
-        if _WAY == "forkserver":
-            context.set_forkserver_preload(["annotruth.fusion.folder"])
+        context: Any = multiprocessing.get_context(start)
+        if start == "forkserver":
+            context.set_forkserver_preload(preload)
         self._pipe, its_end = context.Pipe()
         self._process = context.Process(target=_serve, args=(its_end,), daemon=True)
-        self._process.start()
+        with self._starting, _environment(environment):
+            self._process.start()
         its_end.close()  # from now on it is open in that process only
 
     def do(self, errand: Callable[[], list[Any]]) -> list[Any]:
@@ -142,15 +194,33 @@ class _Worker:
             raise failure
         return answers
 
+    def kill(self) -> None:
+        self._process.kill()
+
     def end(self) -> None:
         self._pipe.close()
         self._process.join()
 
 
+@contextmanager
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    """Set variables that processes started in the block inherit."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
 def _serve(pipe: Connection) -> None:
     """Do what comes through the pipe until it is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that waits
-    end_with_parent()
+    _end_with_parent()
     while True:
         try:
             request = pipe.recv_bytes()
@@ -167,7 +237,7 @@ def _answer(request: bytes) -> bytes:
         return pickle.dumps((None, error))
 
 
-def end_with_parent() -> None:
+def _end_with_parent() -> None:
     """Let this process end when the one that started it does, even if that is killed."""
     parent = multiprocessing.parent_process()
 
@@ -177,43 +247,3 @@ def end_with_parent() -> None:
             os._exit(1)
 
     threading.Thread(target=wait, daemon=True).start()
-
-
-@contextmanager
-def _cluster(address: str) -> Iterator[MapFunction]:
-    try:
-        from distributed import Client
-        from distributed.scheduler import KilledWorker
-    except ImportError as error:
-        raise InputError("A Dask cluster needs Dask: pip install 'annotruth[dask]'.") from error
-    try:
-        client = Client(address, timeout=_ANSWER_WITHIN, set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"No Dask scheduler answers at {address!r} ({error}). Give its address as in tcp://host:8786."
-        ) from error
-
-    def across(work: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[Any]:
-        slots = sum(client.nthreads().values())
-        futures = [client.submit(_run, work, part, 1, pure=False) for part in _parts(tasks, slots)]
-        for future in futures:
-            try:
-                yield from future.result()
-            except KilledWorker as error:
-                raise AnnotruthError(_KEEP_DYING) from error
-            except ImportError as error:
-                raise InputError(f"The cluster's workers lack annotruth or a part of it: {error}.") from error
-
-    with client:
-        yield across
-
-
-def _run(work: Callable[[Any], Any], tasks: Sequence[Any], n_threads: int) -> list[Any]:
-    with threads(n_threads):
-        return [work(task) for task in tasks]
-
-
-def _parts(tasks: Sequence[Any], n_workers: int) -> list[Sequence[Any]]:
-    """Cut the tasks into errands, several for each worker so that all end at about the same time."""
-    size = min(max(len(tasks) // (8 * max(n_workers, 1)), 1), _MOST_TASKS)
-    return [tasks[first : first + size] for first in range(0, len(tasks), size)]

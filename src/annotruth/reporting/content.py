@@ -14,7 +14,7 @@ import numpy as np
 
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
-from annotruth.fusion.ranking import most_frequent_error, ranking
+from annotruth.fusion.raters import most_frequent_error, ranking
 from annotruth.reporting import tiles
 from annotruth.reporting.case_statistics import CaseStatistics
 from annotruth.reporting.figures import Nested

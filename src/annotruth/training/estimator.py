@@ -19,7 +19,7 @@ from torch import nn
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError, shorten
 from annotruth.fusion.gold import Gold
-from annotruth.fusion.ranking import ranking
+from annotruth.fusion.raters import ranking
 from annotruth.methods import DataSpec, Method, MethodModel, Task, make_method
 from annotruth.methods.protocols import Prepares, ShowsPanels
 from annotruth.training.datasets import Items, Progress, Standard, loader
@@ -226,7 +226,7 @@ class Estimator(BaseEstimator):
 
     @property
     def ranking_(self) -> pd.DataFrame:
-        """All raters, the most skilful first: see :func:`annotruth.fusion.ranking.ranking`."""
+        """All raters, the most skilful first: see :func:`annotruth.fusion.raters.ranking`."""
         check_is_fitted(self, "annotators_")
         facts, matrices = self._raters, (self._matrix_of(rater) for rater in range(len(self.raters_)))
         classes, (low, high) = [str(name) for name in self.classes_], facts.interval.T

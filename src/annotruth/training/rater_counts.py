@@ -16,8 +16,8 @@ from torch import Tensor
 
 from annotruth.data.annotations import Annotations
 from annotruth.data.answers import Answers
-from annotruth.fusion.em import LEAST_COUNT, log_of, truth_posterior
-from annotruth.fusion.intervals import diagonal_interval, share_interval
+from annotruth.fusion.em import MIN_EXPECTED_COUNT, log_of, truth_posterior
+from annotruth.fusion.raters import diagonal_interval, share_interval
 from annotruth.fusion.votes import first_answers
 from annotruth.methods import Method, MethodModel
 from annotruth.nn import Confusion, one_hot_argmax
@@ -249,7 +249,7 @@ class AnswerCounts:
             if learnt is not None:
                 who, number = np.unique(rater, return_inverse=True)
                 given = Answers(answers.item[here] - np.int32(items.start), number.astype(np.int32), label)
-                truth, _ = truth_posterior(given, log_of(truth), log_of(np.maximum(learnt[who], LEAST_COUNT)))
+                truth, _ = truth_posterior(given, log_of(truth), log_of(np.maximum(learnt[who], MIN_EXPECTED_COUNT)))
             of_answer = truth[answers.item[here] - items.start]
             np.add.at(of_class, rater, of_answer)
             np.add.at(right, (rater, label), of_answer[np.arange(len(label)), label])

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +25,7 @@ from annotruth.experiments.core.writing import environment, write_results
 from annotruth.io import atomic
 from annotruth.methods import make_method
 from annotruth.parallel.threads import threads
-from annotruth.parallel.workers import end_with_parent
+from annotruth.parallel.workers import Processes
 
 
 @dataclass(frozen=True)
@@ -143,29 +139,11 @@ def _run(cells: list[Cell], positions: list[int], jobs: int) -> Iterator[tuple[i
         for position in positions:
             yield position, run_cell(cells[position])
         return
-    with (
-        _environment(OMP_NUM_THREADS="1"),
-        ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=end_with_parent) as pool,
-    ):
-        futures = {pool.submit(run_cell, cells[position]): position for position in positions}
-        try:
-            for future in as_completed(futures):
-                yield futures[future], future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)  # or all the others would be trained first
-            raise
-
-
-@contextmanager
-def _environment(**values: str) -> Iterator[None]:
-    """Set variables that processes started in the block inherit."""
-    before = dict(os.environ)
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
+    # A new interpreter for each, and before it loads anything one thread for what PyTorch computes: with more, the
+    # results would depend on the number of processes.
+    with Processes(jobs, fresh=True, environment={"OMP_NUM_THREADS": "1"}) as processes:
+        for number, result in processes.as_completed(run_cell, [cells[position] for position in positions]):
+            yield positions[number], result
 
 
 def run_cell(cell: Cell) -> dict[str, Any]:

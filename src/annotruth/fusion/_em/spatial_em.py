@@ -16,7 +16,7 @@ _PART = 2**16  # pixels per part
 
 
 @dataclass(frozen=True)
-class Field:
+class LocalProblem:
     """What the local estimate of one case starts from.
 
     Attributes
@@ -39,7 +39,7 @@ class Field:
     shrinkage: float
 
 
-def local_truth(field: Field, posterior: np.ndarray, max_iter: int, tol: float) -> tuple[int, bool]:
+def local_truth(problem: LocalProblem, posterior: np.ndarray, max_iter: int, tol: float) -> tuple[int, bool]:
     """Alternate local matrices and posteriors, from a first posterior on.
 
     The prior is local too, the window's share of each class drawn towards the whole's. With one prior for the whole
@@ -55,54 +55,54 @@ def local_truth(field: Field, posterior: np.ndarray, max_iter: int, tol: float) 
     iterations taken, whether they settled
     """
     score = np.empty_like(posterior)
-    area = _window_sum(field, np.ones_like(posterior[0]))
+    area = _window_sum(problem, np.ones_like(posterior[0]))
     parts = split_range(posterior.shape[1], _PART)
     for iteration in range(1, max_iter + 1):
-        for true, frequency in enumerate(field.prior):
-            nearby = _window_sum(field, posterior[true].copy())
-            score[true] = log_of((nearby + field.shrinkage * frequency) / (area + field.shrinkage))
-        for rater in range(len(field.masks)):
-            for row in np.flatnonzero(field.prior > 0):
-                _add_evidence(field, rater, int(row), posterior[row], score[row])
-        moved = sum(run_parts(lambda a, b: _normalise(score, field.fixed, posterior, a, b), parts))
+        for true, frequency in enumerate(problem.prior):
+            nearby = _window_sum(problem, posterior[true].copy())
+            score[true] = log_of((nearby + problem.shrinkage * frequency) / (area + problem.shrinkage))
+        for rater in range(len(problem.masks)):
+            for row in np.flatnonzero(problem.prior > 0):
+                _add_evidence(problem, rater, int(row), posterior[row], score[row])
+        moved = sum(run_parts(lambda a, b: _normalise(score, problem.fixed, posterior, a, b), parts))
         if moved <= tol * posterior.shape[1]:
             return iteration, True
     return max_iter, False
 
 
-def local_confusion(field: Field, posterior: np.ndarray) -> np.ndarray:
+def local_confusion(problem: LocalProblem, posterior: np.ndarray) -> np.ndarray:
     """Matrices of every pixel, (raters, classes, classes, pixels) float32, [true, observed], rows sum to 1."""
-    n_raters, n_classes, _ = field.confusion.shape
+    n_raters, n_classes, _ = problem.confusion.shape
     matrices = np.empty((n_raters, n_classes, n_classes, posterior.shape[1]), dtype=np.float32)
     for rater in range(n_raters):
         for true in range(n_classes):
             for label in range(n_classes):
-                said = _said(field, rater, label, posterior[true])
-                matrices[rater, true, label] = said + field.shrinkage * field.confusion[rater, true, label]
+                said = _said(problem, rater, label, posterior[true])
+                matrices[rater, true, label] = said + problem.shrinkage * problem.confusion[rater, true, label]
             matrices[rater, true] /= matrices[rater, true].sum(axis=0)
     return matrices
 
 
-def _window_sum(field: Field, values: np.ndarray) -> np.ndarray:
-    return box_sum(values, field.shape, field.window, np.empty_like(values))
+def _window_sum(problem: LocalProblem, values: np.ndarray) -> np.ndarray:
+    return box_sum(values, problem.shape, problem.window, np.empty_like(values))
 
 
-def _said(field: Field, rater: int, label: int, share: np.ndarray) -> np.ndarray:
+def _said(problem: LocalProblem, rater: int, label: int, share: np.ndarray) -> np.ndarray:
     """Pixels that the rater called ``label`` in each window, counted by their ``share`` of a class; (pixels,)."""
     chosen = np.empty_like(share)
-    run_parts(lambda a, b: _choose(field.masks[rater], label, share, chosen, a, b), split_range(len(share), _PART))
-    return _window_sum(field, chosen)
+    run_parts(lambda a, b: _choose(problem.masks[rater], label, share, chosen, a, b), split_range(len(share), _PART))
+    return _window_sum(problem, chosen)
 
 
-def _add_evidence(field: Field, rater: int, true: int, share: np.ndarray, score: np.ndarray) -> None:
+def _add_evidence(problem: LocalProblem, rater: int, true: int, share: np.ndarray, score: np.ndarray) -> None:
     """Add to score (pixels,) the log of what the local matrices' row ``true`` says of the rater's labels."""
-    mask, whole = field.masks[rater], field.confusion[rater, true]
+    mask, whole = problem.masks[rater], problem.confusion[rater, true]
     given, total = np.zeros_like(score), np.zeros_like(score)
     parts = split_range(len(mask), _PART)
     for label in range(len(whole)):
-        said = _said(field, rater, label, share)
+        said = _said(problem, rater, label, share)
         run_parts(lambda a, b, said=said, label=label: _collect(said, mask, label, given, total, a, b), parts)
-    run_parts(lambda a, b: _add_log(given, total, mask, whole, field.shrinkage, score, a, b), parts)
+    run_parts(lambda a, b: _add_log(given, total, mask, whole, problem.shrinkage, score, a, b), parts)
 
 
 @njit(nogil=True, cache=True)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -29,25 +29,30 @@ from sklearn.exceptions import ConvergenceWarning
 import annotruth
 from annotruth.data.annotations import Annotations
 from annotruth.errors import AnnotruthWarning, IdentifiabilityWarning, InputError
-from annotruth.fusion.base import FusionEstimator
-from annotruth.fusion.folder.case_work import CaseWork, FirstStage, LocalTally, SetAside, guarded, pixel_values
-from annotruth.fusion.folder.results import JSON, begin_output, learnt, tidy_output, write_json, write_raters
-from annotruth.fusion.maximise import Estimate
-from annotruth.fusion.patterns import Patterns
-from annotruth.fusion.registry import check_settings, make_estimator
-from annotruth.fusion.spatial import SpatialSTAPLE
+from annotruth.fusion.base import CaseEstimate, FusionEstimator
+from annotruth.fusion.folder.results import (
+    JSON,
+    begin_output,
+    learnt,
+    pixel_values,
+    tidy_output,
+    write_case,
+    write_json,
+    write_raters,
+)
+from annotruth.fusion.registry import make_estimator
+from annotruth.fusion.state import CaseState, FusionState
+from annotruth.fusion.votes import Patterns
 from annotruth.io import (
-    SOURCES,
+    Source,
+    find_source,
     fresh_folder,
     load,
     nothing_sound,
-    nothing_to_load,
     read_truth,
     refuse_used_folder,
     write_truth_table,
 )
-from annotruth.io.case_files import TRUTH
-from annotruth.io.tables import SUFFIXES as TABLES
 from annotruth.parallel import MapFunction
 from annotruth.parallel.workers import open_workers
 from annotruth.validation import MISSING_PIXEL
@@ -55,6 +60,14 @@ from annotruth.validation import MISSING_PIXEL
 RATERS, TRUTH_TABLE = "raters.csv", "truth.csv"
 Progress = Callable[[str, int, int], None]
 """Told what is being done, how many cases are done, of how many."""
+
+
+@dataclass(frozen=True)
+class SetAside:
+    """A case that could not be fused, or a file that is no case's, and why."""
+
+    case: str | None
+    reason: str
 
 
 @dataclass
@@ -95,7 +108,7 @@ def fuse(
     ----------
     source : a case folder, or a label table (.csv, .parquet)
     output : a new or empty folder, unless ``overwrite``
-    method : "majority", "mean", "staple", "spatial-staple" or "dawid-skene"
+    method : one of :func:`annotruth.fusion.registry.method_names`
     scope : raters' matrices for the whole data set ("dataset") or for each case on its own ("case")
     options : further parameters of the method's estimator
     gold : known truth: a folder of masks, ``<case>.<ext>``; for a label table, a table with columns item and truth
@@ -123,13 +136,12 @@ def fuse(
     if scheduler is not None:  # whose workers have working directories of their own
         source, output = source.resolve(), output.resolve()
     estimator = make_estimator(method, scope, options)
-    if not source.exists():
-        raise InputError(nothing_to_load(source))
+    kind = find_source(source)
     refuse_used_folder(output, overwrite)
-    known = None if gold is None else _known_truth(source, Path(gold))
-    with open_workers(jobs, scheduler) as across:
-        if source.is_dir():
-            fusion, more = _FolderRun(estimator, source, known, output, across, progress)(overwrite)
+    known = None if gold is None else kind.find_truth(Path(gold))
+    with open_workers(jobs, scheduler, preload=[__name__]) as across:
+        if kind.kind == "masks":
+            fusion, more = _FolderRun(estimator, kind, source, known, output, across, progress)(overwrite)
         else:
             fusion, more = _fuse_table(estimator, source, known, output, overwrite, duplicates)
     content = {
@@ -150,15 +162,16 @@ class _FolderRun:
     def __init__(
         self,
         estimator: FusionEstimator,
+        kind: Source,
         source: Path,
         truth: Path | None,
         output: Path,
         across: MapFunction,
         progress: Progress | None,
     ) -> None:
-        self._source, self._truth, self._output = source, truth, output
+        self._kind, self._source, self._truth, self._output = kind, source, truth, output
         self._across, self._progress = across, progress or (lambda stage, done, total: None)
-        self._work = CaseWork(estimator, None if truth is None else "truth", output)
+        self._work = _CaseWork(estimator, None if truth is None else "truth", output)
         self._set_aside: list[SetAside] = []
         self._earlier: list[Path] | None = None
         self._written: list[Path] = []
@@ -166,12 +179,12 @@ class _FolderRun:
     def __call__(self, overwrite: bool) -> tuple[Fusion, dict[str, Any]]:
         """Fuse; give the fusion, and what else is to be noted."""
         tell = partial(self._progress, "Reading")
-        annotations, problems = SOURCES["case folder"].load_sound(self._source, self._truth, tell, self._across)
+        annotations, problems = self._kind.load_sound(self._source, self._truth, tell, self._across)
         self._set_aside += [SetAside(problem.case, str(problem)) for problem in problems]
         if self._truth is not None and not annotations.has_truth:
             reason = problems[0] if problems else "The files are named after the cases, <case>.<ext>."
             raise InputError(f"{self._truth}: the folder holds the truth of no case that can be fused. {reason}")
-        check_settings(self._work.estimator, annotations)
+        _check_settings(self._work.estimator, annotations)
         fresh_folder(self._output, overwrite)
         with _noting_warnings() as noted:
             by_case = self._work.estimator.scope == "case"
@@ -180,7 +193,7 @@ class _FolderRun:
         counts = {"labelled cases": labelled, "labelled pixels": fused.labelled_counts_}
         write_raters(self._output / RATERS, fused, counts)
         tidy_output(self._output, self._earlier or [], self._written)
-        values = pixel_values(fused, annotations) or range(len(fused.classes_))
+        values = pixel_values(fused.classes_, annotations) or range(len(fused.classes_))
         lost = {each.case for each in self._set_aside}
         more = {
             "cases": [item for item in fused.items_ if item not in lost],
@@ -189,58 +202,141 @@ class _FolderRun:
         return Fusion(fused, self._output, self._set_aside, noted), more
 
     def _fuse_all(self, annotations: Annotations) -> tuple[FusionEstimator, list[Patterns]]:
-        """Learn from all cases at once, then write each."""
-        annotations, patterns = self._each("Counting votes", self._work.count, annotations)
+        """Learn from all cases at once, and write each as soon as its truth is known for good."""
+        annotations, patterns = self._sound("Counting votes", self._work.count, annotations)
+        cases, written = _single_cases(annotations), False
 
-        def finish(whole: Estimate) -> list[LocalTally]:
-            _, answers = self._each("Writing", partial(self._work.finish, whole), annotations, writes=True)
-            self._written += [path for _, paths in answers for path in paths]
-            return [tally for tally, _ in answers]
+        def run_cases(states: Sequence[FusionState], final: bool) -> Iterator[CaseState | None]:
+            nonlocal written
+            written = final
+            stage, work = ("Writing", self._work.refine_and_write) if final else ("Refining", self._work.refine)
+            for answer in self._each(stage, work, list(zip(cases, states)), writes=final):
+                case, files = answer or (None, [])
+                self._written += files
+                yield case
 
-        if isinstance(self._work.estimator, SpatialSTAPLE):
-            local = FirstStage(**self._work.estimator.get_params())
-            local.second_stage = finish
-            return local.fit(annotations, self._work.gold, patterns), patterns
-        fused = clone(self._work.estimator).fit(annotations, self._work.gold, patterns)
-        finish(Estimate(fused.confusion_, fused.expected_counts_, fused.prior_, np.empty(0), converged=True))
+        fused = clone(self._work.estimator).fit(annotations, self._work.gold, patterns, run_cases=run_cases)
+        if not written:
+            tasks = [(case, fused.case_state(index)) for index, case in enumerate(cases)]
+            self._written += [
+                path for files in self._each("Writing", self._work.write, tasks, writes=True) for path in files or []
+            ]
         return fused, patterns
 
     def _fuse_each(self, annotations: Annotations) -> tuple[FusionEstimator, list[Patterns]]:
         """Learn from each case on its own and write it at once; then sum up."""
-        annotations, answers = self._each("Fusing", self._work.fuse_alone, annotations, writes=True)
+        annotations, answers = self._sound("Fusing", self._work.fuse_alone, annotations, writes=True)
         patterns, cases, files = (list(each) for each in zip(*answers))
         self._written += [path for paths in files for path in paths]
-        fused = clone(self._work.estimator)
-        fused._take_in(annotations, self._work.gold, patterns)
-        fused._cases = cases
-        return fused._learn(start=None, first=len(cases)), patterns
+        return clone(self._work.estimator).fit(annotations, self._work.gold, patterns, cases=cases), patterns
+
+    def _sound(
+        self, stage: str, work: Callable[..., Any], annotations: Annotations, writes: bool = False
+    ) -> tuple[Annotations, list[Any]]:
+        """Do work on every case; give the cases on which it could be done, and the answers."""
+        answers = list(self._each(stage, work, [(case,) for case in _single_cases(annotations)], writes))
+        good = [index for index, answer in enumerate(answers) if answer is not None]
+        answers = [answers[index] for index in good]
+        return annotations.take(good) if len(good) < len(annotations) else annotations, answers
 
     def _each(
-        self, stage: str, work: Callable[[Annotations], Any], annotations: Annotations, writes: bool = False
-    ) -> tuple[Annotations, list[Any]]:
-        """Do work on every case; give the cases on which it could be done, and the answers. Set the others aside."""
-        cases = [annotations.take([index]) for index in range(len(annotations))]
-        good, answers = [], []
-        self._progress(stage, 0, len(cases))
-        for index, answer in enumerate(self._across(partial(guarded, work), cases)):
+        self, stage: str, work: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], writes: bool = False
+    ) -> Iterator[Any]:
+        """Do work on tasks that begin with a case; give the answers, or None for cases that are set aside."""
+        found = False
+        self._progress(stage, 0, len(tasks))
+        for index, answer in enumerate(self._across(partial(_guarded, work), tasks)):
             if isinstance(answer, SetAside):
-                self._set_aside.append(answer)
-            else:
-                if writes and self._earlier is None:  # not sooner: if no case can be fused, all stays as it was
-                    self._earlier = begin_output(self._output, annotations.items)
-                good.append(index)
-                answers.append(answer)
-            self._progress(stage, index + 1, len(cases))
-        if not good:
+                if answer.case not in {each.case for each in self._set_aside}:
+                    self._set_aside.append(answer)
+            elif writes and self._earlier is None:  # not sooner: if no case can be fused, all stays as it was
+                self._earlier = begin_output(self._output, [task[0].items[0] for task in tasks])
+            found = found or not isinstance(answer, SetAside)
+            self._progress(stage, index + 1, len(tasks))
+            yield None if isinstance(answer, SetAside) else answer
+        if not found:
             raise InputError(nothing_sound(self._source, [each.reason for each in self._set_aside]))
-        return annotations.take(good) if len(good) < len(cases) else annotations, answers
+
+
+@dataclass(frozen=True)
+class _CaseWork:
+    """What is to be done with a case, which any process can do. Cases are Annotations of one item.
+
+    Attributes
+    ----------
+    estimator : says how to fuse; not fitted
+    gold : "truth" if the cases' true masks are to be used
+    output : folder for labels and probabilities
+    """
+
+    estimator: FusionEstimator
+    gold: str | None
+    output: Path
+
+    def count(self, case: Annotations) -> Patterns:
+        """Count the votes."""
+        return self.estimator.count(case, 0, self.gold)
+
+    def fuse_alone(self, case: Annotations) -> tuple[Patterns, CaseEstimate, list[Path]]:
+        """Estimate the case on its own and write its truth; give its votes, the estimate and the files."""
+        held = self._read(case)
+        patterns = self.count(held)
+        counted = self.estimator.read_case(held, 0, self.gold, patterns)
+        state, last = self.estimator.estimate_case(counted)
+        files = self._write(held, *self.estimator.fuse_case(counted, state, last))
+        return patterns, (state, last and last.without_posterior()), files
+
+    def refine(self, case: Annotations, state: FusionState) -> tuple[CaseState, list[Path]]:
+        """Look at the pixels of the case, given what all cases taught."""
+        found = self.estimator.refine_case(self.estimator.read_case(self._read(case), 0, self.gold), state)
+        return found.without_posterior(), []
+
+    def refine_and_write(self, case: Annotations, state: FusionState) -> tuple[CaseState, list[Path]]:
+        """Do so for the last time."""
+        held = self._read(case)
+        counted = self.estimator.read_case(held, 0, self.gold)
+        found = self.estimator.refine_case(counted, state)
+        return found.without_posterior(), self._write(held, *self.estimator.fuse_case(counted, state, found))
+
+    def write(self, case: Annotations, state: FusionState) -> list[Path]:
+        """Write the case's truth, given what all cases taught; give the files."""
+        held = self._read(case)
+        return self._write(held, *self.estimator.fuse_case(self.estimator.read_case(held, 0, self.gold), state))
+
+    def _read(self, case: Annotations) -> Annotations:
+        """Hold the case's masks in memory: they are counted and looked up without being read again."""
+        return Annotations(
+            kind="masks", items=case.items, raters=case.raters, classes=case.classes,
+            masks=[case.item_masks(0, checked=False)],
+            truth=None if self.gold is None else [case.item_truth(0)],
+            sources=case.sources, pixel_values=case.pixel_values,
+        )  # fmt: skip
+
+    def _write(self, case: Annotations, labels: np.ndarray, posterior: np.ndarray) -> list[Path]:
+        classes, _ = self.estimator.truth_classes(case.classes)
+        return write_case(self.output, case, classes, labels, posterior)
+
+
+def _single_cases(annotations: Annotations) -> list[Annotations]:
+    return [annotations.take([index]) for index in range(len(annotations))]
+
+
+def _guarded(work: Callable[..., Any], task: tuple[Any, ...]) -> Any:
+    """Do the work on a case, or say why it cannot be done: a bad case among many must not stop the others."""
+    name = task[0].items[0]
+    try:
+        return work(*task)
+    except InputError as error:
+        return SetAside(name, str(error))
+    except MemoryError:
+        return SetAside(name, f"Item {name}: there is not enough memory to fuse it.")
 
 
 def _fuse_table(
     estimator: FusionEstimator, source: Path, truth: Path | None, output: Path, overwrite: bool, duplicates: str
 ) -> tuple[Fusion, dict[str, Any]]:
     annotations = load(source, truth, duplicates=duplicates)
-    check_settings(estimator, annotations)
+    _check_settings(estimator, annotations)
     with _noting_warnings() as noted:
         fused = estimator.fit(annotations, None if truth is None else read_truth(truth))
     fresh_folder(output, overwrite)
@@ -253,17 +349,16 @@ def _fuse_table(
     return Fusion(fused, output, [], noted), {"items": len(fused.items_)}
 
 
-def _known_truth(source: Path, gold: Path) -> Path:
-    """Find the known truth, in the form that goes with the source."""
-    if not gold.exists():
-        raise InputError(f"{gold}: there is no such file or folder of known truth.")
-    if source.is_dir():
-        if not gold.is_dir():
-            raise InputError(f"{gold}: the known truth of a case folder is a folder of masks, <case>.<ext>.")
-        return (gold / TRUTH if (gold / TRUTH).is_dir() else gold).resolve()
-    if gold.suffix.lower() not in TABLES:
-        raise InputError(f"{gold}: the known truth of a label table is a table with the columns item and truth.")
-    return gold
+def _check_settings(estimator: FusionEstimator, annotations: Annotations) -> None:
+    """Refuse settings that do not go with the annotations, before any label is read."""
+    try:
+        estimator.check(annotations)
+        classes, _ = estimator.truth_classes(annotations.classes)
+        estimator.pseudo_counts(annotations.raters, len(classes))
+    except InputError:
+        raise
+    except (TypeError, ValueError, IndexError) as error:
+        raise InputError(f"An option of {estimator!r} has an unfit value: {error}.") from error
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""What a fusion leaves beside the labels: ``raters.csv`` for people, ``fusion.json`` for programs."""
+"""What a fusion leaves: each case's files, ``raters.csv`` for people, ``fusion.json`` for programs."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from annotruth.data.annotations import Annotations
 from annotruth.fusion.base import FusionEstimator
-from annotruth.io import atomic, case_of
+from annotruth.io import atomic, case_of, write_mask, write_probabilities
 
 JSON, LABELS, PROBABILITIES = "fusion.json", "labels", "probabilities"
 
@@ -36,6 +37,27 @@ def tidy_output(output: Path, earlier: Sequence[Path], written: Sequence[Path]) 
     halves = [path for home in (LABELS, PROBABILITIES) for path in (output / home).glob(".annotruth-*")]
     for path in {*earlier, *halves} - set(written):
         path.unlink(missing_ok=True)
+
+
+def write_case(
+    output: Path, case: Annotations, classes: tuple[str, ...], labels: np.ndarray, posterior: np.ndarray
+) -> list[Path]:
+    """Write labels (pixels,) uint8 and posterior (classes, pixels) float32 of a case; give the files."""
+    fused = Annotations(
+        kind="masks", items=case.items, raters=case.raters, classes=classes,
+        masks=[case.item_masks(0, checked=False)],
+        sources=case.sources, pixel_values=pixel_values(classes, case),
+    )  # fmt: skip
+    shape = case.shape(0)
+    return [
+        write_mask(output / LABELS, fused, 0, labels.reshape(shape)),
+        write_probabilities(output / PROBABILITIES, fused, 0, posterior.reshape(-1, *shape)),
+    ]
+
+
+def pixel_values(classes: tuple[str, ...], annotations: Annotations) -> dict[int, int] | None:
+    """The files' own pixel values, as far as the classes of the truth are theirs; else None, for class numbers."""
+    return annotations.pixel_values if classes == annotations.classes else None
 
 
 def write_raters(path: Path, fused: FusionEstimator, labelled: Mapping[str, np.ndarray]) -> Path:

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotruth.errors import InputError
-from annotruth.fusion import patterns as module
-from annotruth.fusion.patterns import PatternLookup, Patterns, count_patterns, merge_patterns
+from annotruth.fusion import votes as module
+from annotruth.fusion.votes import PatternLookup, Patterns, count_patterns, merge_patterns
 from annotruth.parallel.threads import threads
 
 
@@ -45,7 +45,7 @@ def test_counts_and_lookup(
     gold = truth if with_gold else None
     with pytest.MonkeyPatch.context() as patch:
         if hashed:
-            patch.setattr(module, "DENSE_TABLE", 0)
+            patch.setattr(module, "MAX_NUMBERED_TUPLES", 0)
         patterns = count_patterns(masks, n_classes, gold)
         assert as_dict(patterns) == by_hand(masks, gold)
         lookup = PatternLookup(patterns, n_classes, with_gold=with_gold)
@@ -58,7 +58,7 @@ def test_counts_and_lookup(
 @pytest.mark.parametrize("hashed", [False, True])
 def test_patterns_of_parts_add_up(hashed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if hashed:
-        monkeypatch.setattr(module, "DENSE_TABLE", 0)
+        monkeypatch.setattr(module, "MAX_NUMBERED_TUPLES", 0)
     masks, gold = random_masks(0, 3, 500, 3)
     for truth in (None, gold):
         parts = [count_patterns(masks[:, s], 3, None if truth is None else truth[s]) for s in np.s_[:200, 200:]]
@@ -73,7 +73,7 @@ def test_many_tuples_make_the_hash_table_grow() -> None:
 
 
 def test_hashing_in_several_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_PART", 1000)
+    monkeypatch.setattr(module, "_PART_PIXELS", 1000)
     masks, _ = random_masks(0, 9, 5000, 3)
     expected = count_patterns(masks, 3)
     assert as_dict(expected) == by_hand(masks, None)
@@ -109,7 +109,7 @@ def test_counters_pass_two_to_the_24() -> None:
 @pytest.mark.parametrize("hashed", [False, True])
 def test_votes_that_were_not_counted_are_noticed(hashed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if hashed:
-        monkeypatch.setattr(module, "DENSE_TABLE", 0)
+        monkeypatch.setattr(module, "MAX_NUMBERED_TUPLES", 0)
     masks = np.zeros((2, 10), dtype=np.uint8)
     lookup = PatternLookup(count_patterns(masks, 2), 2)
     for dtype in (np.float32, np.uint8):
