@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test setup docs bench clean
+.PHONY: demo test setup docs tables bench clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -35,9 +35,13 @@ test: $(VENV)/.installed-test
 docs: $(VENV)/.installed-docs
 	$(BIN)/mkdocs build --strict
 
+tables: $(VENV)/.installed
+	$(BIN)/python -m tools.tables
+
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks $(if $(DATA),--data $(DATA))
 	$(BIN)/python -m benchmarks.loss
+	$(BIN)/python -m benchmarks.modules
 
 clean:
 	rm -rf $(VENV) build dist site runs .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -19,12 +19,32 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
 import annotruth
 from benchmarks.measure import ROOT
 
 SOURCE = str(Path(annotruth.__file__).parent) + "/"
 MOST = {"train": 25, "fuse": 15}
 """Modules that a job should go through at most."""
+FOLDERS = (
+    *(
+        "cli",
+        "io",
+        "data",
+        "",
+        "parallel",
+        "fusion",
+        "methods",
+        "nn",
+        "training",
+        "metrics",
+        "reporting",
+        "experiments",
+    ),
+)
+"""In the order in which a job meets them."""
 TITLES = {
     "train": "annotruth train cases/",
     "fuse": "annotruth fuse cases/",
@@ -103,7 +123,7 @@ def page(found: dict[str, dict[str, list[str]]]) -> str:
     """The result in words."""
     made = datetime.now(UTC).strftime("%Y-%m-%d")
     lines = ["# The modules a job goes through", "", f"Made by `python -m benchmarks.modules` on {made}.", ""]
-    lines += [" ".join((__doc__ or "").split("\n\n")[1].split()), ""]
+    lines += [" ".join((__doc__ or "").split("\n\n")[1].split()), "", "![The modules of each job](modules.png)", ""]
     for name, modules in found.items():
         target = f" (target: at most {MOST[name]})" if name in MOST else ""
         lines += [f"## `{TITLES[name]}`: {len(modules)} modules{target}", ""]
@@ -111,6 +131,34 @@ def page(found: dict[str, dict[str, list[str]]]) -> str:
         lines += [f"| `{module}` | {len(functions)} |" for module, functions in modules.items()]
         lines += [""]
     return "\n".join(lines)
+
+
+def draw(path: Path, found: dict[str, dict[str, list[str]]]) -> None:
+    """The modules of each job, folder under folder in the way data flow."""
+    figure = Figure(figsize=(3.6 * len(found), 0.23 * max(map(len, found.values())) + 3.2), layout="constrained")
+    for axes, (name, modules) in zip(figure.subplots(1, len(found)), found.items()):
+        by_folder: dict[str, list[str]] = defaultdict(list)
+        for module in modules:
+            folder, slash, rest = module.partition("/")
+            by_folder[folder if slash else ""].append(rest or module)
+        height = 0.0
+        for folder in FOLDERS:
+            inside = by_folder.get(folder, [])
+            if inside:
+                size = len(inside) + 1.2
+                axes.add_patch(Rectangle((0, height), 1, size, facecolor="#eef3f8", edgecolor="#4477aa"))
+                axes.text(0.03, height + 0.6, f"{folder}/" if folder else "", weight="bold", va="center", fontsize=9)
+                for row, module in enumerate(inside):
+                    axes.text(0.08, height + 1.5 + row, module.removesuffix(".py"), va="center", fontsize=8)
+                height += size
+                axes.annotate(
+                    "", (0.5, height + 0.55), (0.5, height), arrowprops={"arrowstyle": "->", "color": "#4477aa"}
+                )
+                height += 0.6
+        axes.set(xlim=(0, 1), ylim=(height - 0.6, 0), xticks=[], yticks=[])
+        axes.set_title(f"{TITLES[name]}\n{len(modules)} modules", fontsize=9)
+        axes.set_frame_on(False)
+    figure.savefig(path)
 
 
 def main() -> None:
@@ -133,6 +181,7 @@ def main() -> None:
             results[name] = json.loads((Path(folder) / f"{name}.json").read_text())
             sys.stdout.write(f"{title}: {len(results[name])} modules\n")
     (options.output / "modules.md").write_text(page(results))
+    draw(options.output / "modules.png", results)
 
 
 if __name__ == "__main__":

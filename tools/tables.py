@@ -19,7 +19,7 @@ from annotruth.methods import METHODS
 from annotruth.methods.registry import TASKS
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", "docs/reference/methods.md", "docs/reference/file-formats.md", "docs/explanation/metrics.md")
+PAGES = ("README.md", "docs/reference/methods.md")
 TABLE = re.compile(r"(<!-- table: (?P<name>[\w-]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 KINDS = ("confusion", "em", "two_stage", "multi_rater", "strokes", "bounds")
 """Folders of ``annotruth.methods``, in the order in which tables show them."""
@@ -64,12 +64,42 @@ def methods_in_short() -> str:
 
 
 def methods_in_full() -> str:
-    """For the reference: what each learns, its options and its paper."""
+    """For the reference: what each learns and where it comes from, kind by kind."""
+    parts = []
+    for kind in KINDS:
+        rows = [
+            [f"`{name}`", WORDS[tasks], method.summary, first_sentence(method), method.paper]
+            for name, tasks, method in _methods()
+            if _kind(method) == kind
+        ]
+        title = first_sentence(import_module(f"annotruth.methods.{kind}")).rstrip(".")
+        heads = ["method", "learns from", "what it learns", "its idea", "paper"]
+        parts.append(f"### {title}\n\n{markdown(heads, rows)}")
+    return "\n" + "\n".join(parts) + "\n"
+
+
+def options() -> str:
+    """For the reference: every option of every method, as its docstring explains it."""
     rows = []
     for name, tasks, method in _methods():
-        options = ", ".join(f"`{field.name}={field.default!r}`" for field in fields(method)) or "–"
-        rows.append([f"`{name}`", WORDS[tasks], method.summary, first_sentence(method), options, method.paper])
-    return markdown(["method", "learns from", "what it learns", "its idea", "options", "paper"], rows)
+        forms = [tasks for other, tasks, _ in _methods() if other == name]
+        label = f"`{name}`" if len(forms) == 1 else f"`{name}` ({WORDS[tasks]})"
+        meanings = option_meanings(method)
+        for field in fields(method):
+            rows.append([label, f"`{field.name}`", f"`{field.default!r}`", meanings[field.name]])
+            label = ""
+    return markdown(["method", "option", "default", "what it is"], rows)
+
+
+def option_meanings(method: type) -> dict[str, str]:
+    """What the docstrings of a method and of those it derives from say of each option."""
+    found: dict[str, str] = {}
+    for cls in method.__mro__:
+        _, _, listed = inspect.cleandoc(cls.__doc__ or "").partition("Options\n-------\n")
+        for entry in re.findall(r"^(\w[\w, ]*) : (.+(?:\n +.+)*)", listed, re.MULTILINE):
+            for name in entry[0].split(", "):
+                found.setdefault(name, " ".join(entry[1].split()).replace("``", "`"))
+    return found
 
 
 def estimators() -> str:
@@ -90,13 +120,14 @@ def _reference(estimator: type) -> str:
 TABLES: dict[str, Callable[[], str]] = {
     "methods-in-short": methods_in_short,
     "methods": methods_in_full,
+    "options": options,
     "estimators": estimators,
 }
 
 
 def renewed(text: str) -> str:
     """A page with its tables made anew."""
-    return TABLE.sub(lambda found: found.group(1) + TABLES[found["name"]]() + found.group(3), text)
+    return TABLE.sub(lambda found: f"{found[1]}\n{TABLES[found['name']]().strip()}\n\n{found[3]}", text)
 
 
 def stale() -> list[Path]:

@@ -24,6 +24,7 @@ class PixelCMLowRank(Method[WarmUpModel]):
     Options
     -------
     trace_weight, trace, warmup : as of global-cm
+    rater_features : none can be used here; pixel-cm and global-cm take them
     rank : how many patterns of errors a rater has at a pixel
     """
 

@@ -34,7 +34,7 @@ class LocalGlobalModel(MethodModel):
 @register
 @dataclass(frozen=True)
 class LocalToGlobal(BoxMethod[LocalGlobalModel]):
-    """MethodModel show details that a whole image hides; what is seen there is handed on.
+    """Parts show details that a whole image hides; what is seen there is handed on.
 
     Simplified: the paper starts from labels of whole images, and hands on attention maps of classes; here, as in the
     coarse-label paper's table, both networks start from boxes, and probabilities are handed on. A part is a half of
