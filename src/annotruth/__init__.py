@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from annotruth.fusion.registry import listed_estimators
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 _HOME = {
     "Annotations": "annotruth.data.annotations",

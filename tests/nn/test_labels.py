@@ -46,7 +46,7 @@ def test_a_decayed_sum_is_that_of_two_steps_to_the_bit():
 
 
 def test_the_old_name_of_is_labelled_works_with_a_warning():
-    with pytest.warns(DeprecationWarning, match=r"annotruth\.nn\.is_given is now called is_labelled") as warned:
+    with pytest.warns(DeprecationWarning, match=r"annotruth\.nn\.is_given is annotruth\.nn\.is_labelled now") as warned:
         from annotruth.nn import is_given
     assert is_given is is_labelled
     assert warned[0].filename == __file__  # it points at whoever uses the old name

@@ -14,11 +14,16 @@ Importing this folder makes them known: a file that is there, with ``@register``
 
 from importlib import import_module
 from pkgutil import walk_packages
+from typing import TYPE_CHECKING
 
 from annotruth.methods.base import Batch, DataSpec, Method, MethodModel, Task
 from annotruth.methods.registry import METHODS, make_method, methods_for, register
+from annotruth.renamed import old_names
 
 __all__ = ["METHODS", "Batch", "DataSpec", "Method", "MethodModel", "Task", "make_method", "methods_for", "register"]
 
 for module in sorted(found.name for found in walk_packages(__path__, f"{__name__}.") if not found.ispkg):
     import_module(module)
+
+if not TYPE_CHECKING:  # or a type checker would let any name pass
+    __getattr__ = old_names(__name__, {"Parts": "annotruth.methods.MethodModel", "Shape": "annotruth.methods.DataSpec"})

@@ -6,7 +6,7 @@ Beyond this core there are optional protocols (``annotruth.methods.protocols``),
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Generic, Literal, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, ClassVar, Generic, Literal, NamedTuple, TypeVar, cast
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ from annotruth.data.annotations import Annotations
 from annotruth.data.answers import Answers
 from annotruth.methods.protocols import ONE_STAGE, Stages
 from annotruth.nn import Confusion, IdentityAnnotators, classifier_network, noisy_label_loss, unet
+from annotruth.renamed import old_names
 
 Task = Literal["masks", "labels"]
 """Masks are learnt by a segmenter, one label per item by a classifier."""
@@ -164,3 +165,17 @@ class Method(Generic[M]):
 def as_tensor(masks: np.ndarray) -> Tensor:
     """Masks as a tensor; views that torch cannot take (mirrored, read-only) are copied."""
     return torch.from_numpy(np.require(masks, requirements=["C", "W"]))
+
+
+if not TYPE_CHECKING:  # or a type checker would let any name pass
+    __getattr__ = old_names(
+        __name__,
+        {
+            "Parts": "annotruth.methods.MethodModel",
+            "Shape": "annotruth.methods.DataSpec",
+            "METHODS": "annotruth.methods.METHODS",
+            "make_method": "annotruth.methods.make_method",
+            "methods_for": "annotruth.methods.methods_for",
+            "register": "annotruth.methods.register",
+        },
+    )

@@ -1,7 +1,6 @@
 """What you may put into your own PyTorch code: backbones, annotator models, confusion matrices and the loss."""
 
-import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from annotruth.nn.annotators import (
     AnnotatorModel,
@@ -45,6 +44,7 @@ from annotruth.nn.labels import (
 )
 from annotruth.nn.losses import noisy_label_loss, smoothness_loss
 from annotruth.nn.prob_unet import ProbabilisticUNet
+from annotruth.renamed import old_names
 
 __all__ = [
     "AnnotatorModel",
@@ -92,14 +92,5 @@ __all__ = [
     "unet",
 ]
 
-_RENAMED = {"is_given": "is_labelled"}
-"""Old names, which go with the next version."""
-
 if not TYPE_CHECKING:  # or a type checker would let any name pass
-
-    def __getattr__(name: str) -> Any:
-        if name not in _RENAMED:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        new = _RENAMED[name]
-        warnings.warn(f"{__name__}.{name} is now called {new}.", DeprecationWarning, stacklevel=2)
-        return globals()[new]
+    __getattr__ = old_names(__name__, {"is_given": "annotruth.nn.is_labelled"})

@@ -22,6 +22,7 @@ from lightning.pytorch.loggers import TensorBoardLogger
 from lightning.pytorch.strategies import DDPStrategy
 from torch.utils.data import DataLoader
 
+import annotruth
 from annotruth.errors import AnnotruthError, InputError
 from annotruth.nn import training_together
 from annotruth.training.batch_norm import shared_batch_norm
@@ -217,7 +218,7 @@ def _settings(module: MethodModule, schedule: Schedule) -> dict[str, Any]:
     settings = {
         "method": module.method.name, **vars(module.method), "max_epochs": schedule.max_epochs,
         "batch_size": schedule.batch_size, "learning_rate": module.learning_rate, "seed": schedule.seed,
-        "training items": len(module.items), **module.names,
+        "training items": len(module.items), **module.names, "version of annotruth": annotruth.__version__,
     }  # fmt: skip
     return json.loads(json.dumps(settings, default=to_json))
 
