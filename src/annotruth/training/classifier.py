@@ -148,26 +148,25 @@ class Classifier(ClassifierMixin, Estimator):
         self.method_.check(annotations)
         return annotations
 
-    def _read(self, annotations: Annotations, tell: Progress | None = None) -> Data:
+    def _read(self, annotations: Annotations, tell: Progress | None = None) -> Data[LabelTableDataset]:
         if not hasattr(self, "classes_"):
             self.classes_ = np.array(annotations.classes)
         self.raters_ = annotations.raters
         annotations = read_images(annotations, tell)
-        train, held_out = (
-            None if part is None else LabelTableDataset(part) for part in self._split(self._label_targets(annotations))
-        )
-        assert train is not None
+        to_learn, to_judge = self._split(self._label_targets(annotations))
+        train = LabelTableDataset(to_learn)
+        held_out = None if to_judge is None else LabelTableDataset(to_judge)
         self._standard = train.measure()
-        size = train.annotations.item_image(0).shape
+        size = to_learn.item_image(0).shape
         self._spec = DataSpec(size[0], len(annotations.raters), len(annotations.classes), len(size) - 1, self.task)
         with torch.random.fork_rng():
             self._own_network()  # a name that is not known, or does not go with these items, is refused before training
-        for items in (train, held_out):
-            if items is not None:
-                items.standardise(self._standard)
+        train.standardise(self._standard)
+        if held_out is not None:
+            held_out.standardise(self._standard)
         return Data(train, held_out, annotations)
 
-    def _learn(self, data: Data, run_folder: str | Path | None, resume: bool) -> Classifier:
+    def _learn(self, data: Data[LabelTableDataset], run_folder: str | Path | None, resume: bool) -> Classifier:
         self._build(data.annotations)
         self._check_network(data.train.annotations.item_image(0).shape, (self._spec.classes,))
         self._train(data.train, data.held_out, int(self.batch_size or BATCH_ITEMS), run_folder, resume)

@@ -88,6 +88,7 @@ class Items(Dataset):
     annotations: Annotations
     in_memory: bool
     epoch: int = 0
+    _standard: Standard  # set by standardise(), before the first batch
 
     def __len__(self) -> int:
         return len(self.annotations)
@@ -126,39 +127,40 @@ class MaskDataset(Items):
         self.annotations, self.method = annotations, method
         self.patch, self.augment, self.seed, self.with_truth = patch, augment, seed, with_truth
         pixels = sum(int(np.prod(annotations.shape(i))) for i in range(len(annotations)))
-        first = self._image(0)
+        first = self._read_image(0)
         self.in_memory = pixels * (4 * len(first) + len(annotations.raters)) <= MEMORY
-        self._standard: Standard | None = None
-        self._kept: list[tuple[np.ndarray | Tensor, Tensor]] = []
-        if self.in_memory:
-            for index in range(len(annotations)):
-                self._kept.append((self._image(index) if index else first, self._targets(index)))
-                if tell is not None:
-                    tell(index + 1, len(annotations))
+        self._raw: list[np.ndarray] = []  # until they are standardised
+        self._images: list[Tensor] = []
+        self._labels: list[Tensor] = []
+        for index in range(len(annotations) if self.in_memory else 0):
+            self._raw.append(self._read_image(index) if index else first)
+            self._labels.append(self._read_targets(index))
+            if tell is not None:
+                tell(index + 1, len(annotations))
         self._confusion: Tensor | None = None
         if isinstance(method, KnowsConfusion):
             known = [method.known_confusion(annotations, i) for i in range(len(annotations))]
             self._confusion = None if known[0] is None else torch.stack([one for one in known if one is not None])
 
     def measure(self) -> Standard:
-        kept = (np.asarray(image) for image, _ in self._kept)
-        return Standard.of(kept if self.in_memory else map(self._image, range(len(self))), self.annotations.items)
+        images = self._raw if self.in_memory else map(self._read_image, range(len(self)))
+        return Standard.of(images, self.annotations.items)
 
     def standardise(self, standard: Standard) -> Self:
         self._standard = standard
-        for index, (image, targets) in enumerate(self._kept):
-            self._kept[index] = self._standardised(index, np.asarray(image)), targets
+        self._images = []
+        while self._raw:  # one after the other, so that no two copies of all of them are there
+            self._images.append(self._standardised(len(self._images), self._raw.pop(0)))
         return self
 
     def every_rater(self) -> MaskDataset:
         """The same items with every rater's masks, whole and as they are, to count them."""
         same = MaskDataset.__new__(MaskDataset)
         same.__dict__.update(self.__dict__, method=None, patch=None, augment=False, with_truth=False, _confusion=None)
-        if self._as_they_are:
-            raters = len(self.annotations.raters)
-            same._kept = [(image, targets[:raters]) for image, targets in self._kept]
+        if self.method is None or type(self.method).mask_targets is Method.mask_targets:
+            same._labels = [labels[: len(self.annotations.raters)] for labels in self._labels]
         else:  # what the method fused or chose is no rater's mask
-            same._kept = [(image, same._targets(index)) for index, (image, _) in enumerate(self._kept)]
+            same._labels = [same._read_targets(index) for index in range(len(self._labels))]
         return same
 
     def __getitems__(self, indices: list[int]) -> Batch:
@@ -172,19 +174,14 @@ class MaskDataset(Items):
             labels, truth = labels[:, :-1], labels[:, -1]
         return Batch(images, labels, torch.tensor(indices), confusion=confusion, truth=truth)
 
-    @property
-    def _as_they_are(self) -> bool:
-        return self.method is None or type(self.method).mask_targets is Method.mask_targets
-
-    def _image(self, index: int) -> np.ndarray:
+    def _read_image(self, index: int) -> np.ndarray:
         return self.annotations.item_image(index)
 
     def _standardised(self, index: int, image: np.ndarray) -> Tensor:
-        assert self._standard is not None, "standardise() comes before the first batch"
         check_channels(image, len(self._standard.mean), self.annotations.items[index])
         return self._standard(image)
 
-    def _targets(self, index: int) -> Tensor:
+    def _read_targets(self, index: int) -> Tensor:
         if self.method is None:
             targets = as_tensor(self.annotations.item_masks(index))
         else:
@@ -195,10 +192,9 @@ class MaskDataset(Items):
 
     def _one(self, index: int) -> tuple[Tensor, Tensor]:
         if self.in_memory:
-            image, labels = self._kept[index]
-            assert isinstance(image, Tensor), "standardise() comes before the first batch"
+            image, labels = self._images[index], self._labels[index]
         else:
-            image, labels = self._standardised(index, self._image(index)), self._targets(index)
+            image, labels = self._standardised(index, self._read_image(index)), self._read_targets(index)
         if self.patch is None and not self.augment:
             return image, labels
         # A generator per epoch and item: what an item looks like depends on neither batches, workers nor resuming.
@@ -221,7 +217,6 @@ class LabelTableDataset(Items):
         self._first = first_answers(annotations.answers, len(annotations))
         self._shape = annotations.item_image(0).shape
         self.in_memory = 4 * len(annotations) * int(np.prod(self._shape)) <= MEMORY
-        self._standard: Standard | None = None
         self._kept: Tensor | None = None
 
     def measure(self) -> Standard:
@@ -249,7 +244,6 @@ class LabelTableDataset(Items):
     def _images(self, indices: Sequence[int]) -> Tensor:
         if self._kept is not None:
             return self._kept[indices]
-        assert self._standard is not None, "standardise() comes before the first batch"
         return torch.stack([self._standard(self._image(index)) for index in indices])
 
     def _image(self, index: int) -> np.ndarray:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from copy import deepcopy
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -32,7 +33,11 @@ _RATERS = "raters."
 """Begins the names of what a file holds of the raters, beside the model's weights."""
 
 
-class Data(NamedTuple):
+D = TypeVar("D", bound=Items)
+
+
+@dataclass(frozen=True)
+class Data(Generic[D]):
     """What a training learns from, read and checked.
 
     Attributes
@@ -41,8 +46,8 @@ class Data(NamedTuple):
     annotations : all that was given, to count raters' labels on
     """
 
-    train: Items
-    held_out: Items | None
+    train: D
+    held_out: D | None
     annotations: Annotations
 
 
@@ -135,11 +140,11 @@ class Estimator(BaseEstimator):
         """
 
     @abstractmethod
-    def _read(self, annotations: Annotations, tell: Progress | None = None) -> Data:
+    def _read(self, annotations: Annotations, tell: Progress | None = None) -> Data[Any]:
         """Read what was checked, every file once where all fit into memory; a bad one is named before any training."""
 
     @abstractmethod
-    def _learn(self, data: Data, run_folder: str | Path | None, resume: bool) -> Self:
+    def _learn(self, data: Data[Any], run_folder: str | Path | None, resume: bool) -> Self:
         """Learn from what was read."""
 
     def _split(self, annotations: Annotations) -> tuple[Annotations, Annotations | None]:

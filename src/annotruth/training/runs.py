@@ -112,7 +112,7 @@ def train_run(
     annotations: Annotations,
     *,
     model: Segmenter | Classifier | None = None,
-    data: Data | None = None,
+    data: Data[Any] | None = None,
     resume: bool = False,
     progress: bool = True,
 ) -> Segmenter | Classifier:
@@ -143,7 +143,7 @@ def read_cases(
     known_masks: bool = False,
     find_problems: Callable[[], list[Problem]] = list,
     tell: Progress | None = None,
-) -> Data:
+) -> Data[Any]:
     """Check settings and read every file, so that whatever is wrong is said before anything is trained or overwritten.
 
     Parameters

@@ -159,23 +159,23 @@ class Segmenter(RaterFusionMixin, Estimator):
         self._patch = training_patch(annotations, self.patch_size)
         return annotations
 
-    def _read(self, annotations: Annotations, tell: Progress | None = None) -> Data:
+    def _read(self, annotations: Annotations, tell: Progress | None = None) -> Data[MaskDataset]:
         self.classes_, self.raters_ = annotations.classes, annotations.raters
         self.pixel_values_ = annotations.pixel_values
-        train, held_out = (
-            None if part is None else MaskDataset(
-                part, self.method_, self._patch, self.augment and learnt, self.seed, self._with_truth, tell
-            )
-            for part, learnt in zip(self._split(annotations), (True, False))
-        )  # fmt: skip
-        assert train is not None
+        to_learn, to_judge = self._split(annotations)
+
+        def items(part: Annotations, augment: bool) -> MaskDataset:
+            return MaskDataset(part, self.method_, self._patch, augment, self.seed, self._with_truth, tell)
+
+        train = items(to_learn, self.augment)
+        held_out = None if to_judge is None else items(to_judge, augment=False)
         self._standard = train.measure()
-        for items in (train, held_out):
-            if items is not None:
-                items.standardise(self._standard)
+        train.standardise(self._standard)
+        if held_out is not None:
+            held_out.standardise(self._standard)
         return Data(train, held_out, annotations)
 
-    def _learn(self, data: Data, run_folder: str | Path | None, resume: bool) -> Segmenter:
+    def _learn(self, data: Data[MaskDataset], run_folder: str | Path | None, resume: bool) -> Segmenter:
         train, annotations = data.train.annotations, data.annotations
         features = self.method_.rater_features if isinstance(self.method_, TakesRaterFeatures) else ()
         self._rater_code = RaterCode.of(annotations, features) if features else RaterCode({}, {})
@@ -190,7 +190,6 @@ class Segmenter(RaterFusionMixin, Estimator):
         self._check_network((self._spec.channels, *size), (self._spec.classes, *size))
         batch_size = int(self.batch_size or _batch_size(train, self._patch))
         self._train(data.train, data.held_out, batch_size, run_folder, resume)
-        assert isinstance(data.train, MaskDataset)
         self._learn_annotators(data.train.every_rater())
         return self
 
