@@ -75,7 +75,7 @@ class MrPrism(Stages, AnswersQuestions, FusesLabels, ShowsPanels, Method[PrismMo
     -------
     recurrences : how many times, in training and in prediction
     fusion : how labels are fused: "bayes", by each rater's mean matrix; or by confidences, patch by patch: "weights",
-        and "literal", the paper's equation as it stands, which inverts them (see ``nn.prism_fusion``)
+        and "literal", the paper's equation as it stands, which inverts them (see ``nn.prism.fuse``)
     slips : share of the labels, between 0 and 1, that "bayes" takes for slips: the more of them, the less do those who
         seem sure outvote the others. With many raters of whom some err alike, 0.5 may be better
     integration : how confidences come into the decoder: "attention", "concat" or "convlstm"
