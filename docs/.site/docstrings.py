@@ -17,6 +17,7 @@ LISTED = ("Parameters", "Attributes", "Options", "Returns")
 _HEADING = re.compile(r"(?m)^([A-Z]\w+)\n-{3,}\n")
 _ENTRY = re.compile(r"^([*\w]+(?:, [*\w]+)*) : (.*)$")
 _TWO_ENTRIES = re.compile(r";  (\w+) : ")
+_RULE = re.compile(r"={3,}  +={3,}")
 _ROLE = re.compile(r":(?:func|class|meth|mod|attr):`(~?)([\w.]+)`")
 
 
@@ -42,8 +43,19 @@ def _text(body: str) -> str:
 def _paragraphs(body: str) -> Iterator[str]:
     """Give paragraphs, examples fenced; what is shown as code keeps its characters."""
     for is_example, lines in groupby(re.split(r"\n{2,}", body.strip("\n")), lambda text: text.startswith(">>>")):
-        joined = "\n\n".join(lines)
-        yield f"```pycon\n{joined}\n```" if is_example else _plain(joined)
+        if is_example:
+            yield "```pycon\n" + "\n\n".join(lines) + "\n```"
+        else:
+            yield "\n\n".join(_table(text) if _RULE.match(text) else _plain(text) for text in lines)
+
+
+def _table(text: str) -> str:
+    """Turn lines between two rules of ``====`` into a table; its columns stand two spaces or more apart."""
+    rule, *lines = text.split("\n")
+    columns = len(rule.split())
+    rows = [re.split(r" {2,}", _plain(line), maxsplit=columns - 1) for line in lines if not _RULE.match(line)]
+    head = ["|" + " |" * columns, "|" + " --- |" * columns]
+    return "\n".join(head + [f"| {' | '.join(row)} |" for row in rows])
 
 
 def _plain(text: str) -> str:

@@ -67,6 +67,8 @@ class Classifier(ClassifierMixin, Estimator):
     history_ : losses by epoch
     warnings_ : why the result may be wrong, in words; empty if nothing speaks against it
     settings_ : everything that determined this model
+    method_ : the method with its options
+    module_ : the trained networks: ``module_.truth`` and ``module_.annotators``
 
     Examples
     --------
