@@ -1,13 +1,13 @@
 """Every method by its name and task, each a short file in the folder of its kind.
 
-==============  =========================================================================
-``confusion/``  a network and confusion matrices, learnt together
-``em/``         a network and counted matrices, in turns
-``two_stage/``  labels are fused, voted or averaged first, then a network learns
-``strokes/``    coarse drawings, strokes and boxes
+================  =========================================================================
+``confusion/``    a network and confusion matrices, learnt together
+``em/``           a network and counted matrices, in turns
+``two_stage/``    labels are fused, voted or averaged first, then a network learns
+``strokes/``      coarse drawings, strokes and boxes
 ``multi_rater/``  masks of several raters, and how far to trust each; distributions of masks
-``bounds/``     what a network gets that knows more than the raters' labels
-==============  =========================================================================
+``bounds/``       what a network gets that knows more than the raters' labels
+================  =========================================================================
 
 Importing this folder makes them known: a file that is there, with ``@register`` in it, is a method.
 """
