@@ -15,6 +15,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -49,7 +50,11 @@ TITLES = {
     "train": "annotruth train cases/",
     "fuse": "annotruth fuse cases/",
     "classify": "Classifier().fit(X, answers)",
+    "segment": "Segmenter().fit(annotations)",
+    "staple": "STAPLE().fit(annotations).predict_proba()",
 }
+DRAWN = ("train", "fuse", "classify")
+"""The others are the first two without files and command line."""
 
 
 class Tracer:
@@ -87,6 +92,8 @@ def job_of(name: str, folder: Path) -> Callable[[], None]:
     """What is traced, on a small data set in a folder."""
     if name == "classify":
         return _classify
+    if name in ("segment", "staple"):
+        return partial({"segment": _segment, "staple": _staple}[name], _digits())
 
     def run() -> None:
         from annotruth.cli import main
@@ -119,6 +126,25 @@ def _classify() -> None:
     Classifier(max_epochs=2, progress=False).fit(features, answers)
 
 
+def _digits() -> Any:
+    from annotruth.simulate import noisy_digits, simulate_masks
+
+    images, truth, _ = noisy_digits(24)
+    return simulate_masks(truth).annotations(images=images)
+
+
+def _segment(digits: Any) -> None:
+    from annotruth import Segmenter
+
+    Segmenter(max_epochs=2, progress=False).fit(digits)
+
+
+def _staple(digits: Any) -> None:
+    from annotruth import STAPLE
+
+    STAPLE().fit(digits).predict_proba()
+
+
 def page(found: dict[str, dict[str, list[str]]]) -> str:
     """The result in words."""
     made = datetime.now(UTC).strftime("%Y-%m-%d")
@@ -126,15 +152,17 @@ def page(found: dict[str, dict[str, list[str]]]) -> str:
     lines += [" ".join((__doc__ or "").split("\n\n")[1].split()), "", "![The modules of each job](modules.png)", ""]
     for name, modules in found.items():
         target = f" (target: at most {MOST[name]})" if name in MOST else ""
-        lines += [f"## `{TITLES[name]}`: {len(modules)} modules{target}", ""]
+        size = sum(len((Path(SOURCE) / module).read_text().splitlines()) for module in modules)
+        lines += [f"## `{TITLES[name]}`: {len(modules)} modules{target}", "", f"They have {size:,} lines together.", ""]
         lines += ["| module | functions that ran |", "| --- | ---: |"]
         lines += [f"| `{module}` | {len(functions)} |" for module, functions in modules.items()]
         lines += [""]
     return "\n".join(lines)
 
 
-def draw(path: Path, found: dict[str, dict[str, list[str]]]) -> None:
+def draw(path: Path, results: dict[str, dict[str, list[str]]]) -> None:
     """The modules of each job, folder under folder in the way data flow."""
+    found = {name: results[name] for name in DRAWN}
     figure = Figure(figsize=(3.6 * len(found), 0.23 * max(map(len, found.values())) + 3.2), layout="constrained")
     for axes, (name, modules) in zip(figure.subplots(1, len(found)), found.items()):
         by_folder: dict[str, list[str]] = defaultdict(list)

@@ -97,7 +97,7 @@ class _Expectation:
         self._lanes = [(number, *part) for number, part in enumerate(split_lanes(votes.first_answer, n_cells))]
         self._counts = own_rows(len(self._lanes), n_cells)
         self._classes = own_rows(len(self._lanes), votes.n_classes)
-        many = len(votes.answers) >= _MIN_UNROLLED_ANSWERS and votes.n_classes <= _MAX_UNROLLED_CLASSES
+        many = len(votes.cell) >= _MIN_UNROLLED_ANSWERS and votes.n_classes <= _MAX_UNROLLED_CLASSES
         self._unrolled = (0,) * votes.n_classes if many else ()
 
     def __call__(self, prior: np.ndarray, confusion: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
