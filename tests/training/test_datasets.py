@@ -97,8 +97,8 @@ def test_padding_teaches_nothing(make_cases, method):
     made = make_method(method, "masks")
     images, labels, *_ = MaskDataset(annotations, made).standardise(AS_IT_IS).__getitems__([0, 1])
     scores = torch.randn(2, 2, 8, 8, generator=torch.Generator().manual_seed(0)).requires_grad_()
-    parts = made.build(DataSpec(channels=1, raters=3, classes=2, dims=2), network=Said(scores))
-    loss, _ = made.loss(parts, Batch(images, labels), progress=1.0)
+    model = made.build(DataSpec(channels=1, raters=3, classes=2, dims=2), network=Said(scores))
+    loss, _ = made.loss(model, Batch(images, labels), progress=1.0)
     loss.backward()
     padded = (labels == 255).all(dim=1)
     assert padded.sum() == 64
