@@ -12,7 +12,7 @@ from annotruth import Annotations
 from annotruth.errors import InputError
 from annotruth.methods import Batch, DataSpec, make_method
 from annotruth.training import datasets as data
-from annotruth.training.datasets import EpochSampler, MaskDataset, Standard, loader, training_patch
+from annotruth.training.datasets import EpochSampler, MaskDataset, SharedBatches, Standard, loader, training_patch
 
 AS_IT_IS = Standard([0.0], [1.0])
 
@@ -172,3 +172,17 @@ def test_patches_by_size(shapes, asked, patch):
 def test_channels_are_checked_wherever_an_item_is_read(make_cases):
     with pytest.raises(InputError, match="Item item_0 has 1 channels, but other items 2"):
         MaskDataset(make_cases(2)).standardise(Standard([0.0, 0.0], [1.0, 1.0]))
+
+
+@settings(max_examples=30, deadline=None)
+@given(items=st.integers(1, 30), batch_size=st.integers(1, 9), processes=st.integers(1, 5))
+def test_processes_share_every_batch(items, batch_size, processes):
+    shares = [list(SharedBatches(range(items), batch_size, process, processes)) for process in range(processes)]
+    whole = [list(range(items))[start : start + batch_size] for start in range(0, items, batch_size)]
+    assert all(len(share) == len(whole) for share in shares)
+    for step, batch in enumerate(whole):
+        taken = [item for share in shares for item in share[step]]
+        assert set(taken) == set(batch)
+        assert all(share[step] for share in shares)
+        if len(batch) >= processes:
+            assert sorted(taken) == batch

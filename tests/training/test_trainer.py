@@ -1,19 +1,42 @@
-"""What a training leaves on disk, when it ends well and when it does not."""
+"""The course of a training: who trains together, when it stops, and what it leaves on disk however it ends."""
 
 from __future__ import annotations
 
-import json
-
+import numpy as np
 import pandas as pd
 import pytest
 import torch
 from torch import nn
 
+from annotruth import Annotations
 from annotruth.errors import AnnotruthError, InputError
-from annotruth.training import load_model
-from annotruth.training.runs import open_run, start_run, train_run
+from annotruth.training.module import MethodModule
+from annotruth.training.trainer import Processes
 
 pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
+
+
+def test_who_is_first(monkeypatch):
+    assert Processes(2).is_first
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    assert not Processes(2).is_first
+    assert not Processes(nodes=2).is_first
+    assert Processes().is_first  # trains by itself, whatever else runs
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"devices": 0}, "devices must be a whole number from 1, not 0"),
+        ({"nodes": 1.5}, "nodes must be a whole number from 1, not 1.5"),
+        ({"strategy": "teamwork"}, "strategy"),
+        ({"devices": 3, "batch_size": 2}, "at least 3, not 2"),
+        ({"devices": 2, "accelerator": "gpu"}, "accelerator 'gpu' cannot be used"),
+    ],
+)
+def test_impossible_processes_are_refused(cases, tiny, params, words):
+    with pytest.raises(InputError, match=words):
+        tiny(**params).fit(cases)
 
 
 @pytest.fixture(scope="module")
@@ -60,9 +83,6 @@ def test_without_a_folder_nothing_is_written(cases, tiny, tmp_path, monkeypatch)
     monkeypatch.setattr("tempfile.tempdir", None)
     tiny().fit(cases)
     assert list(tmp_path.rglob("*")) == [tmp_path / "scratch"]
-
-
-# -- trainings that break -----------------------------------------------------------------------------------------
 
 
 class Breaking(nn.Module):
@@ -112,36 +132,64 @@ def test_no_checkpoint_is_promised_where_there_is_none(cases, tiny, tmp_path, fo
     assert "checkpoint" not in str(stopped.value)
 
 
-# -- runs, as the command line makes them ---------------------------------------------------------------------------
+def say(monkeypatch: pytest.MonkeyPatch, losses: list[float]) -> None:
+    """Make validation find these losses, epoch by epoch."""
+
+    def validation_step(self: MethodModule, batch: tuple[torch.Tensor, ...], index: int) -> None:
+        self._log_held_out(torch.tensor(losses[self.current_epoch]), 1)
+
+    monkeypatch.setattr(MethodModule, "validation_step", validation_step)
 
 
-def test_a_run_from_start_to_end(cases, tmp_path):
-    params = {"method": "mean", "max_epochs": 1, "validation": 0.25}
-    run = start_run(tmp_path / "run", tmp_path / "cases", params)
-    assert json.loads((tmp_path / "run" / "run.json").read_text())["params"] == params
-    model = train_run(run, cases, progress=False)
-    assert (load_model(run.model).predict(cases.images) == model.predict(cases.images)).all()
-    opened = open_run(tmp_path / "run")
-    assert opened == run
-    train_run(opened, cases, resume=True, progress=False)
-    with pytest.raises(InputError, match="already holds a run; go on with --resume"):
-        start_run(tmp_path / "run", tmp_path / "cases", params)
-    assert run.model.is_file()
-    start_run(tmp_path / "run", tmp_path / "cases", params, overwrite=True)
-    assert [path.name for path in (tmp_path / "run").iterdir()] == ["run.json"]
+def test_training_stops_and_goes_back_to_the_best_epoch(cases, tiny, weights, same, tmp_path, monkeypatch):
+    say(monkeypatch, [1.0, 0.5, 0.7, 0.6, 0.1, 0.1])
+    model = tiny(max_epochs=6, patience=2, validation=0.25).fit(cases, run_folder=tmp_path)
+    assert model.history_.val_loss.tolist() == pytest.approx([1.0, 0.5, 0.7, 0.6])
+    best = torch.load(tmp_path / "checkpoints" / "best.ckpt", weights_only=True)
+    assert best["epoch"] == 1
+    assert same({name.removeprefix("model."): value for name, value in best["state_dict"].items()}, weights(model))
 
 
-def test_a_folder_of_other_files_is_no_run(tmp_path):
-    (tmp_path / "thesis.txt").write_text("mine")
-    with pytest.raises(InputError, match="already holds files"):
-        start_run(tmp_path, tmp_path, {})
-    start_run(tmp_path, tmp_path, {}, overwrite=True)
-    assert (tmp_path / "thesis.txt").read_text() == "mine"
+def test_warm_up_is_not_cut_short(cases, tiny, monkeypatch):
+    """Before raters' errors are learnt, a plateau says nothing about how well they will be."""
+    say(monkeypatch, [1.0 + epoch for epoch in range(10)])
+    params = {"max_epochs": 10, "patience": 1, "validation": 0.25}
+    assert len(tiny("mean", **params).fit(cases).history_) == 2
+    # The loss of the epoch in which the warm-up ends is the first to count; the next is worse.
+    model = tiny("global-cm", warmup=0.6, **params).fit(cases)
+    assert model.module_.joint_from >= 0.6
+    assert len(model.history_) == min(int(10 * model.module_.joint_from) + 2, 10)
 
 
-@pytest.mark.parametrize("content", [None, "{", "{}"])
-def test_no_run_or_a_damaged_one(tmp_path, content):
-    if content is not None:
-        (tmp_path / "run.json").write_text(content)
-    with pytest.raises(InputError, match="no run" if content is None else "damaged"):
-        open_run(tmp_path)
+def test_validation_loss_is_the_mean_over_noisy_labels(make_cases, tiny):
+    """However labels are spread over batches of the held-out items."""
+    annotations = make_cases(21, keep=2)
+    masks = annotations.masks.copy()
+    masks[::3, :, :9] = 255  # some items have few labels
+    thinned = Annotations.from_masks(masks, annotations.images)
+    model = tiny("mean", validation=1 / 3, batch_size=4, max_epochs=1).fit(thinned)
+    held_out = thinned.split([2 / 3, 1 / 3], seed=model.seed)[1]
+    assert len(held_out) == 7
+    posterior = model.predict_proba(held_out.images)
+    observed = held_out.masks
+    given = observed != 255
+    said = np.take_along_axis(posterior, np.where(given, observed, 0), axis=1)
+    assert model.history_.val_loss.iloc[0] == pytest.approx(-np.log(said[given]).mean(), rel=1e-4)
+
+
+def test_the_last_epoch_counts_where_nothing_is_held_out(cases, tiny, weights, same, tmp_path, monkeypatch):
+    """The training loss is no judge: it falls as labels are learnt by heart, and is not comparable across warm-up."""
+    log = MethodModule.log
+
+    def ever_worse(self: MethodModule, name: str, value: torch.Tensor, **how: object) -> None:
+        log(self, name, value.detach() + 10.0 * self.current_epoch, **how)
+
+    model = tiny(validation=0, max_epochs=3).fit(cases, run_folder=tmp_path)
+    last = torch.load(tmp_path / "checkpoints" / "last.ckpt", weights_only=True)
+    assert last["epoch"] == 2
+    assert same({name.removeprefix("model."): value for name, value in last["state_dict"].items()}, weights(model))
+    assert model.history_.val_loss.isna().all()
+    monkeypatch.setattr(MethodModule, "log", ever_worse)
+    again = tiny(validation=0, max_epochs=3).fit(cases)
+    assert again.history_.train_loss.is_monotonic_increasing
+    assert same(weights(again), weights(model))

@@ -1,4 +1,4 @@
-"""Odd and bad label tables through the Python interface: each is learnt from, warned of, or refused in words."""
+"""Label tables of all sorts through the Python interface: each is learnt from, warned of, or refused in words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 
 import annotruth as at
 from annotruth.errors import InputError, UnansweredClassWarning
-from annotruth.training.rater_counts import AnswerCounts
 
 # Trainings of an epoch or two: a model that knows little is rightly doubted.
 pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
@@ -124,26 +123,3 @@ def test_pictures_of_several_sizes_can_be_classified_one_by_one() -> None:
     odd = at.Annotations(kind="labels", items=["a"], raters=(), classes=["0", "1"], images=[np.ones((3, 8, 8))])
     with pytest.raises(InputError, match=r"Item a has shape \(3, 8, 8\); the model needs 1 channel"):
         model.predict(odd)
-
-
-def test_an_unsure_network_does_not_make_good_raters_look_careless() -> None:
-    """The truth lies within the interval, once answers count against what items and answers say together."""
-    rng = np.random.default_rng(1)
-    truth = rng.integers(0, 10, 500)
-    matrix = np.full((10, 10), 0.3 / 9)
-    np.fill_diagonal(matrix, 0.7)
-    answers = np.column_stack([[rng.choice(10, p=matrix[label]) for label in truth] for _ in range(5)])
-    ann = at.Annotations.from_answers(answers, np.zeros((500, 1)), classes=10)
-    unsure = np.full((500, 10), 0.4 / 9)
-    unsure[np.arange(500), truth] = 0.6
-    learnt = np.stack([matrix] * 5)
-    together = AnswerCounts.of(ann, lambda items: unsure[items.start : items.stop], learnt)
-    alone = AnswerCounts.of(ann, lambda items: unsure[items.start : items.stop])
-    bounds = together.skill_interval(together.skill())
-    assert ((bounds[:, 0] < 0.7) & (bounds[:, 1] > 0.7)).all()
-    assert (alone.skill_interval(alone.skill())[:, 1] < 0.6).all()
-    np.testing.assert_allclose(together.frequency, alone.frequency)
-    entries = together.confusion_interval(together.confusion())
-    assert entries is not None
-    covered = (entries[:, 0] <= learnt) & (learnt <= entries[:, 1])
-    assert covered.mean() > 0.9

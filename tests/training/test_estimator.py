@@ -1,4 +1,4 @@
-"""scikit-learn manners: the constructor only stores, parameters can be read, set and cloned."""
+"""What Segmenter and Classifier share: scikit-learn manners, and which items are held out."""
 
 from __future__ import annotations
 
@@ -13,6 +13,25 @@ from annotruth import Segmenter
 from annotruth.errors import InputError
 
 pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
+
+
+def test_groups_are_never_torn_apart(make_cases, tiny):
+    annotations = make_cases(12, groups=["large"] * 8 + ["a", "b", "c", "d"])
+    nothing_held_out = 0
+    for seed in range(20):
+        train, held_out = tiny(validation=0.2, seed=seed)._split(annotations)
+        if held_out is None:  # the large group was dealt last and left nothing
+            nothing_held_out += 1
+            assert len(train) == 12
+        else:
+            assert len(held_out) > 0
+            assert not set(train.groups) & set(held_out.groups)
+    assert 0 < nothing_held_out < 20
+
+
+def test_a_single_group_is_trained_on(make_cases, tiny):
+    model = tiny(max_epochs=1, validation=0.5).fit(make_cases(4, groups=["only"] * 4))
+    assert model.history_.val_loss.isna().all()
 
 
 def test_the_constructor_only_stores():
