@@ -14,8 +14,10 @@ import annotruth as at
 from annotruth.cli import app
 from annotruth.errors import InputError
 
+Run = Callable[..., Any]
 
-def test_version(annotruth: Callable[..., Any]) -> None:
+
+def test_version(annotruth: Run) -> None:
     ended = annotruth("--version")
     assert (ended.code, ended.out, ended.err) == (0, f"annotruth {at.__version__}\n", "")
 
@@ -44,8 +46,6 @@ print(sorted({"numpy", "pandas", "torch", "nibabel", "pyarrow"} & set(sys.module
 
 
 # Trainings of one epoch: a model that knows little is rightly doubted.
-
-Run = Callable[..., Any]
 
 
 def test_wrong_use_of_the_other_verbs(

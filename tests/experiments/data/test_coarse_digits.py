@@ -1,4 +1,4 @@
-"""The data of the experiments with coarse drawings."""
+"""Coarse drawings of digits: rows share them, and each kind varies by itself."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from annotruth.errors import ContradictionWarning
-from annotruth.experiments.data.coarse_acdc import acdc_task
 from annotruth.experiments.data.coarse_digits import coarse_digits_task
-from annotruth.experiments.data.coarse_vessels import vessels_task
 
 pytestmark = pytest.mark.filterwarnings(f"ignore::{ContradictionWarning.__module__}.ContradictionWarning")
 
@@ -41,28 +39,3 @@ def test_one_kind_varies_by_itself(vary):
     other = {"positive": "negative", "negative": "positive"}[vary]
     assert marks(task)[vary] < 0.3 * marks(whole)[vary]
     assert marks(task)[other] >= marks(whole)[other]  # fewer contradictions
-
-
-def test_hearts_are_split_by_patient(tmp_path):
-    stand_in = acdc_task(seed=0, train=20, test=10)
-    assert not set(stand_in.train.groups) & set(stand_in.held_out.groups)
-    labels = np.random.default_rng(0).integers(0, 4, (12, 144, 144), dtype=np.uint8)
-    strokes = np.where(np.random.default_rng(1).random(labels.shape) < 0.03, labels, 4).astype(np.uint8)
-    names = np.array([f"patient{i // 2:03d}_frame01_slice_{i}" for i in range(12)])
-    np.savez(tmp_path / "acdc_scribbles_144.npz", images=labels * 9, labels=labels, scribbles=strokes, name=names)
-    task = acdc_task(seed=0, folder=tmp_path)
-    assert task.train.masks.shape[1:] == (1, 56, 56)
-    assert not set(task.train.groups) & set(task.held_out.groups)
-    assert 0.05 < (task.train.masks != 255).mean() < 0.15
-
-
-def test_vessels_are_tiles_of_some_eyes_and_photographs_of_others(tmp_path):
-    rng = np.random.default_rng(0)
-    images, raters = rng.integers(0, 255, (20, 584, 565, 3), np.uint8), np.zeros((20, 2, 584, 565), np.uint8)
-    raters[:, :, ::20] = raters[:, :, 1::20] = raters[:, :, 2::20] = raters[:, :, 3::20] = 1
-    np.savez(tmp_path / "drive_test.npz", images=images, raters=raters)
-    task = vessels_task(seed=0, ratio=0.3, folder=tmp_path)
-    assert task.train.images.shape == (8 * 16, 3, 70, 70)
-    assert task.held_out.images.shape == (12, 3, 280, 280)
-    stand_in = vessels_task(seed=0, ratio=0.3, train=2)
-    assert 0.01 < stand_in.train.truth.mean() < 0.2

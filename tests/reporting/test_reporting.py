@@ -1,3 +1,5 @@
+"""The page as a whole: its sections, what it warns of, odd data, and what it refuses."""
+
 from __future__ import annotations
 
 import json
@@ -14,7 +16,6 @@ from annotruth.data.annotations import Annotations
 from annotruth.errors import AnnotruthError, InputError
 from annotruth.reporting import report
 from annotruth.reporting.case_statistics import case_statistics
-from annotruth.reporting.gallery import Gallery
 
 NESTED = {
     "dense": {"majority": {"dice": 0.84, "cm_rmse": 0.2}, "pixel-cm": {"dice": 0.92, "cm_rmse": 0.04}},
@@ -144,31 +145,6 @@ def test_cases_most_disputed_first_and_no_more_than_asked_for(make_study, tmp_pa
     assert "No cases were asked for" in Page(report(study.model, study.ann, tmp_path / "r.html", max_cases=0)).text
 
 
-def test_error_maps_show_the_chance_of_a_wrong_label(make_study) -> None:
-    study = make_study(pixel_wise=True)
-    statistics = case_statistics(study.model, study.ann)
-    gallery = Gallery(study.model, study.ann, statistics)
-    case = statistics.cases[0]
-    error = gallery._error_map("over", case)
-    posterior = study.model.predict_proba(study.ann.images[:1])[0]
-    confusion = study.model.annotators_["over"].confusion
-    for row, column in [(0, 0), (8, 9), (4, 4)]:
-        wrong = sum(posterior[i, row, column] * confusion[i, j] for i in range(2) for j in range(2) if i != j)
-        assert error[row, column] == pytest.approx(wrong, abs=1e-6)  # type: ignore[index]
-    maps, top = gallery.rater_maps(["good", "over"], statistics.cases)
-    assert top == pytest.approx(np.ceil(10 * error.max()) / 10)  # type: ignore[union-attr]
-    assert len(maps[0].tiles) == 3
-
-
-def test_other_methods_show_differences_on_what_the_rater_labelled(make_study) -> None:
-    study = make_study(pixel_wise=False)
-    study.ann._masks[1:, 1] = 255
-    statistics = case_statistics(study.model, study.ann)
-    maps, top = Gallery(study.model, study.ann, statistics).rater_maps(study.ann.raters, statistics.cases)
-    assert top is None
-    assert [tile.title for tile in maps[1].tiles] == ["item_0"]
-
-
 def test_volumes_show_a_slice(make_study, tmp_path: Path) -> None:
     study = make_study(spatial=(12, 14, 7), pixel_wise=True)
     page = Page(report(study.model, study.ann, tmp_path / "r.html"))
@@ -182,14 +158,14 @@ def test_images_of_different_sizes_and_in_colour(make_study, tmp_path: Path) -> 
         [study.ann.item_image(i)[:, : 16 - i] for i in range(4)],
         raters=study.ann.raters, classes=study.ann.classes,
     )  # fmt: skip
-    study.model._truth = {ann.item_image(i).tobytes(): study.truth[i, : 16 - i] for i in range(4)}
+    study.model.truth_of = {ann.item_image(i).tobytes(): study.truth[i, : 16 - i] for i in range(4)}
     page = Page(report(study.model, ann, tmp_path / "r.html"))
     assert set(re.findall(r"--h: (\d+)", page.source)) == {"16", "15", "14", "13"}
 
 
 def test_many_raters_are_thinned_out_and_the_report_says_so(make_study, tmp_path: Path) -> None:
     study = make_study(n_items=2, raters=tuple(f"worker {i}" for i in range(59)))
-    study.ann._masks[0, 10:] = 255
+    study.ann.masks[0, 10:] = 255
     page = Page(report(study.model, study.ann, tmp_path / "r.html"))
     assert "8 of 59 masks shown" in page.text
     assert "8 of 10 masks shown" in page.text
