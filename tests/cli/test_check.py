@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -105,3 +106,23 @@ def test_different_problems_stay_apart(annotruth: Run, tmp_path: Path) -> None:
     assert "times:" not in ended.out
     assert ended.out.count("fatal ") == 2
     assert ended.out.count("warning ") == 1
+
+
+# Trainings of one epoch: a model that knows little is rightly doubted.
+
+
+def test_check_names_what_recurs_once(annotruth: Run, home: Path) -> None:
+    ended = annotruth("check", home / "cases")
+    assert ended.code == 0
+    assert "rater blank" in ended.out
+    assert "warning 12 times: the mask is empty" in ended.out
+    assert "… and 9 more (--all lists them)." in ended.out
+    assert "0 fatal, 12 to look at." in ended.out
+    assert annotruth("check", home / "cases", "--all").out.count("rater blank") == 12
+
+
+def test_check_of_a_sound_folder(annotruth: Run, cases: Path) -> None:
+    shutil.rmtree(cases / "raters" / "blank")
+    ended = annotruth("check", cases)
+    assert (ended.code, ended.err) == (0, "")
+    assert "No problem found" in ended.out

@@ -26,11 +26,6 @@ def cases(tmp_path: Path) -> Path:
     return write_case_folder(tmp_path / "cases", annotations)
 
 
-@pytest.fixture
-def out(tmp_path: Path) -> Path:
-    return tmp_path / "out"
-
-
 def test_a_folder(annotruth: Run, cases: Path, out: Path, fingerprint: Run) -> None:
     before = fingerprint(cases)
     ended = annotruth("fuse", cases, "-o", out)

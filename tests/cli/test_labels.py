@@ -73,11 +73,6 @@ def home(study: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(study, tmp_path / "home"))
 
 
-@pytest.fixture
-def out(tmp_path: Path) -> Path:
-    return tmp_path / "out"
-
-
 # -- the way through --------------------------------------------------------------------------------------------
 
 
@@ -170,12 +165,6 @@ def test_truth_serves_the_methods_that_need_it(annotruth: Run, study: Path, out:
 # -- bad input --------------------------------------------------------------------------------------------------
 
 
-def assert_one_paragraph(text: str) -> None:
-    assert text.startswith("error: ")
-    assert text.count("\n") == 1
-    assert "Traceback" not in text
-
-
 def rewrite(path: Path, change: Callable[[str], str]) -> None:
     path.write_text(change(path.read_text(encoding="utf-8")), encoding="utf-8")
 
@@ -217,7 +206,7 @@ SPOILT: dict[str, tuple[str, Callable[[Path], object], str]] = {
 
 @pytest.mark.parametrize("how", SPOILT)
 def test_bad_studies_are_refused_and_left_alone(
-    annotruth: Run, home: Path, out: Path, fingerprint: Run, how: str
+    assert_one_paragraph: Run, annotruth: Run, home: Path, out: Path, fingerprint: Run, how: str
 ) -> None:
     kind, spoil, message = SPOILT[how]
     spoil(home)
@@ -267,7 +256,7 @@ def test_a_class_nobody_answered_is_warned_of(annotruth: Run, home: Path, out: P
     assert "Nobody ever answered drei" in (out / "report.html").read_text(encoding="utf-8")
 
 
-def test_wrong_use(annotruth: Run, study: Path, out: Path, fingerprint: Run) -> None:
+def test_wrong_use(assert_one_paragraph: Run, annotruth: Run, study: Path, out: Path, fingerprint: Run) -> None:
     table, pictures, features = study / "labels.csv", study / "pictures", study / "features.csv"
     (study / "cases").mkdir(exist_ok=True)
     before = fingerprint(study)

@@ -1,4 +1,4 @@
-"""The Annotations type: making one, what is missing, splitting, taking, and reading late."""
+"""The Annotations type: making one, what is missing, splitting, taking, reading late, and how far apart pixels lie."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from annotruth.data import Lazy
 from annotruth.errors import InputError
 
 RNG = np.random.default_rng(0)
+
 MASKS = RNG.integers(0, 3, (6, 2, 4, 5)).astype(np.uint8)
 
 
@@ -25,9 +26,6 @@ def _part(array: np.ndarray, index: int) -> np.ndarray:
 
 def _fail() -> np.ndarray:
     raise AssertionError("read too early")
-
-
-# -- masks ------------------------------------------------------------------------------------------------------
 
 
 def test_masks_of_one_size():
@@ -144,9 +142,6 @@ def test_many_classes_are_checked_too():
         Annotations.from_masks(masks, classes=150)
 
 
-# -- label tables -----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "columns", [["item", "rater", "label"], ["task", "worker", "answer"], ["case", "annotator", "label"]]
 )
@@ -179,9 +174,6 @@ def test_a_dense_table_and_its_images():
     np.testing.assert_array_equal(found.truth, [0, -1])
     named = Annotations.from_answers(matrix, classes=["cat", "dog", "cow"], items=["x", "y"], raters=list("abc"))
     assert named.classes == ("cat", "dog", "cow")
-
-
-# -- parts ------------------------------------------------------------------------------------------------------
 
 
 def test_take_keeps_everything_in_the_order_asked_for():
@@ -234,3 +226,55 @@ def test_split_without_groups_keeps_the_fractions():
     for wrong in ([0.5, 0.4], [1.5, -0.5]):
         with pytest.raises(InputError, match="must be positive and sum to 1"):
             found.split(wrong)
+
+
+VOLUMES = np.zeros((3, 2, 8, 6, 4), dtype=np.uint8)
+
+
+def test_nobody_told_the_spacing():
+    assert Annotations.from_masks(VOLUMES).spacing(0) is None
+    assert Annotations.from_answers(np.array([[0, 1]])).spacing(0) is None
+
+
+@pytest.mark.parametrize("spacing", [(1, 0.5, 3), [1, 0.5, 3], np.array([1, 0.5, 3])])
+def test_one_spacing_for_all(spacing):
+    found = Annotations.from_masks(VOLUMES, spacing=spacing)
+    assert [found.spacing(index) for index in range(3)] == [(1.0, 0.5, 3.0)] * 3
+    assert all(isinstance(step, float) for step in found.spacing(0))
+
+
+def test_one_spacing_per_item():
+    found = Annotations.from_masks(VOLUMES, spacing=[(1, 1, 1), None, (2, 2, 5)])
+    assert [found.spacing(index) for index in range(3)] == [(1, 1, 1), None, (2, 2, 5)]
+
+
+def test_the_spacing_is_kept():
+    found = Annotations.from_masks(VOLUMES, spacing=[(1, 1, 1), None, (2, 2, 5)])
+    assert [found.take([2, 0]).spacing(index) for index in (0, 1)] == [(2, 2, 5), (1, 1, 1)]
+    parts = found.split([0.5, 0.5], seed=3)
+    told = {item: part.spacing(index) for part in parts for index, item in enumerate(part.items)}
+    assert told == {"item_0": (1, 1, 1), "item_1": None, "item_2": (2, 2, 5)}
+    assert found.with_truth(VOLUMES[:, 0]).spacing(2) == (2, 2, 5)
+    assert found.with_images(np.zeros((3, 1, 8, 6, 4))).spacing(2) == (2, 2, 5)
+    assert pickle.loads(pickle.dumps(found)).spacing(2) == (2, 2, 5)
+
+
+@pytest.mark.parametrize(
+    ("spacing", "message"),
+    [
+        ((1, 1), r"Item item_0: the spacing \(1\.0, 1\.0\) has 2 numbers, but there are 3 spatial axes"),
+        ((), "has 0 numbers, but there are 3"),
+        ((1, 1, 0), r"Item item_0: the spacing .* must be positive and finite, in mm"),
+        ((1, -1, 1), "must be positive and finite"),
+        ((1, np.nan, 1), "must be positive and finite"),
+        ((1, 1, np.inf), "must be positive and finite"),
+        (1.5, "one number of mm per spatial axis, not 1.5"),
+        ("mm", "one number of mm per spatial axis"),
+        ([(1, 1, 1), (1, 1, "x"), (1, 1, 1)], "Item item_1: the spacing is one number of mm per spatial axis"),
+        ([(1, 1, 1), (1, 1, 1), (1, 1)], r"Item item_2: the spacing \(1\.0, 1\.0\) has 2 numbers"),
+        ([(1, 1, 1), (1, 1, 1)], "3 items but 2 spacing"),
+    ],
+)
+def test_what_is_no_spacing(spacing, message):
+    with pytest.raises(InputError, match=message):
+        Annotations.from_masks(VOLUMES, spacing=spacing)

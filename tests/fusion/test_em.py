@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotruth.data.answers import Answers, answers_from_matrix
-from annotruth.fusion._em.em_kernels import _exp_in_place
 from annotruth.fusion.dawid_skene import maximise
 from annotruth.fusion.em import confusion_from_counts, expected_counts, log_of, truth_posterior
 from annotruth.fusion.votes import Votes
@@ -153,11 +152,3 @@ def test_threads_change_no_bit() -> None:
             found.append(maximise(votes, prior="estimated", max_iter=5, tol=0, stop="likelihood"))
     assert found[0].confusion.tobytes() == found[1].confusion.tobytes() == found[2].confusion.tobytes()
     assert found[0].log_likelihood.tobytes() == found[1].log_likelihood.tobytes() == found[2].log_likelihood.tobytes()
-
-
-def test_exponential_is_exact_to_rounding() -> None:
-    values = np.concatenate([[0.0, -np.inf, -1e-300, -745.0, -700.0, -800.0], -np.geomspace(1e-12, 699, 5000)])
-    found = values.copy()
-    _exp_in_place(found, len(found))
-    np.testing.assert_allclose(found[values > -700], np.exp(values[values > -700]), rtol=5e-16)
-    assert (found[values <= -700] == 0).all()

@@ -62,3 +62,15 @@ def describe() -> Callable[..., None]:
         (folder / "dataset.json").write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
 
     return write
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """Answers of two raters on c, b 1 and ä, in this order."""
+    rows = ["item,rater,label"] + [
+        f"{item},{rater},{label}"
+        for item, label in (("c", "no"), ("b 1", "yes"), ("ä", "yes"))
+        for rater in ("ann", "bob")
+    ]
+    (tmp_path / "labels.csv").write_text("\n".join(rows), encoding="utf-8")
+    return tmp_path / "labels.csv"

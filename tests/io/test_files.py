@@ -1,4 +1,4 @@
-"""NIfTI files on different grids: the message says in what they differ, and by how much."""
+"""Files of any format: suffixes, and grids that differ, of which the message says in what and by how much."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from annotruth.errors import InputError
 from annotruth.io import load
-from annotruth.io.files import same_place
+from annotruth.io.files import case_of, same_place, suffix_of
 from annotruth.io.formats.header import Header
 
 SPACING = np.diag([1.0, 1.0, 2.5, 1.0])
@@ -74,3 +74,11 @@ def test_without_images_masks_are_held_against_the_first(tmp_path, put):
         InputError, match=r"rater bob\): the mask has size 3×4×4 but the mask .*ann.a\.nii\.gz has 3×4×5"
     ):
         load(tmp_path)
+
+
+def test_suffixes_are_known_in_any_case_and_the_longest_counts():
+    assert suffix_of("a.nii.gz") == ".nii.gz"
+    assert suffix_of("x/A.B.TIFF") == ".TIFF"
+    assert case_of("x/1.2.840.NII.GZ") == "1.2.840"
+    assert suffix_of("a.gif") is None
+    assert suffix_of(".png") is None

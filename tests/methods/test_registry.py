@@ -8,16 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch import nn
 
-from annotruth import Annotations, methods
+from annotruth import methods
 from annotruth.errors import InputError
-from annotruth.methods import METHODS, DataSpec, Method, MethodModel, make_method, methods_for, register
+from annotruth.methods import METHODS, Method, MethodModel, make_method, methods_for, register
 from annotruth.methods.confusion.global_cm import GlobalCM
 from annotruth.methods.confusion.global_cm_table import CountedCM
-from annotruth.methods.targets import majority_of
 from annotruth.nn import IdentityConfusion
 
 PAIRS = sorted(METHODS)
@@ -127,34 +124,24 @@ def test_any_number_will_do(value):
     assert make_method("pixel-cm", "masks", {"trace_weight": value}).trace_weight == value
 
 
-@settings(max_examples=30, deadline=None)
-@given(st.data(), st.integers(2, 4), st.integers(1, 5))
-def test_majority_against_counting_by_hand(data, classes, raters):
-    labels = data.draw(
-        st.lists(
-            st.lists(st.sampled_from([*range(classes), 255]), min_size=raters, max_size=raters), min_size=1, max_size=6
-        )
-    )
-    winners = []
-    for pixel in labels:
-        votes = [label for label in pixel if label != 255]
-        winners.append(min(range(classes), key=lambda c: (-votes.count(c), c)) if votes else 255)
-    found = majority_of(torch.tensor(labels, dtype=torch.uint8).T, classes)
-    assert found.dtype == torch.uint8
-    assert found.tolist() == [winners]
+@pytest.mark.parametrize(
+    ("name", "options", "words"),
+    [
+        ("soft-bootstrap", {"trust": -0.1}, "trust is a share, 0 ≤ trust ≤ 1, not -0.1"),
+        ("soft-bootstrap", {"trust": 1.1}, "trust is a share"),
+        ("soft-bootstrap", {"trust": "much"}, "trust of soft-bootstrap must be a number"),
+        ("shared-cm", {"trace_weight": None}, "trace_weight of shared-cm must be a number"),
+        ("dawid-skene", {"one_coin": True}, "has no option 'one_coin'. Its options: none"),
+        ("global-cm-lowrank", {"rank": 0}, "rank must be at least 1, not 0"),
+        ("global-cm-lowrank", {"warmup": 1.0}, "warmup is a share of the training"),
+    ],
+)
+def test_wrong_options_on_label_tables_are_refused(name, options, words):
+    with pytest.raises(InputError, match=words):
+        make_method(name, "labels", options)
 
 
-def test_what_teaches_each_baseline():
-    masks = np.array([[[[0, 1, 1]], [[0, 1, 255]], [[1, 0, 255]]]], dtype=np.uint8)
-    truth = np.array([[[1, 1, 255]]], dtype=np.uint8)
-    annotations = Annotations.from_masks(masks, truth=truth)
-    shape = DataSpec(channels=1, raters=3, classes=2, dims=2)
-    taught = {"mean": masks[0], "pixel-cm": masks[0], "majority": [[[0, 1, 1]]], "clean": truth}
-    for name, expected in taught.items():
-        method = make_method(name, "masks")
-        supervision = method.mask_targets(annotations, 0)
-        np.testing.assert_array_equal(supervision, expected)
-        assert supervision.dtype == torch.uint8
-        assert method.n_targets(shape) == len(expected)
-    with pytest.raises(InputError, match="carry no"):
-        make_method("clean", "masks").mask_targets(Annotations.from_masks(masks), 0)
+def test_one_implementation_serves_masks_and_label_tables():
+    both = {"doctor-net", "crowd-layer", "aggnet", "max-mig"}
+    assert both <= set(methods_for("masks")) & set(methods_for("labels"))
+    assert {"mrprism", "mrnet", "multi-hypothesis", "label-sampling"} <= set(methods_for("masks"))

@@ -1,17 +1,15 @@
 """The warm-up: labels at their word, then weighed raters, before truth and errors are learnt together."""
 
+from __future__ import annotations
+
 import math
 
 import numpy as np
 import pytest
 import torch
 
-from annotruth.errors import InputError
 from annotruth.methods import Batch, DataSpec, make_method
-from annotruth.methods.warmup import FIRST_WEIGHT as FIRST
-from annotruth.methods.warmup import LATEST, Consensus, TraceRule
-from annotruth.methods.warmup import MAX_WEIGHT as MOST
-from annotruth.methods.warmup import SMOOTHING as DOUBT
+from annotruth.methods.warmup import FIRST_WEIGHT, LATEST, MAX_WEIGHT, SMOOTHING, Consensus, TraceRule
 from annotruth.nn import IdentityConfusion, noisy_label_loss
 
 
@@ -38,8 +36,8 @@ def test_matrices_by_hand():
     matrices = counted(truth, labels).matrices()
     is_one, say_one = labels.sum(dim=1) >= 2, labels[:, 0] == 1  # counted against the vote of the three
     error = say_one[~is_one].float().mean()
-    assert matrices[0, 0, 1].item() == pytest.approx(error.item() * (1 - 2 * DOUBT) + DOUBT, rel=1e-4)
-    torch.testing.assert_close(matrices[2, :, 0], torch.full((2,), 1 - DOUBT))
+    assert matrices[0, 0, 1].item() == pytest.approx(error.item() * (1 - 2 * SMOOTHING) + SMOOTHING, rel=1e-4)
+    torch.testing.assert_close(matrices[2, :, 0], torch.full((2,), 1 - SMOOTHING))
     torch.testing.assert_close(matrices.sum(dim=2), torch.ones(3, 2))
 
 
@@ -163,7 +161,9 @@ def test_three_people_are_counted_against_their_vote_and_say_what_is_true():
     vote = (labels.sum(dim=1) >= 3).long()  # ties go to the wrong network here
     vote[labels.sum(dim=1) == 2] = wrong.argmax(dim=1)[labels.sum(dim=1) == 2]
     share = ((labels[:, 0] == 1) & (vote == 1)).sum() / (vote == 1).sum()
-    assert consensus.matrices()[0, 1, 1].item() == pytest.approx(share.item() * (1 - 2 * DOUBT) + DOUBT, abs=1e-3)
+    assert consensus.matrices()[0, 1, 1].item() == pytest.approx(
+        share.item() * (1 - 2 * SMOOTHING) + SMOOTHING, abs=1e-3
+    )
     assert (consensus.hard_truth(wrong, labels) == truth).float().mean() > 0.9
     alone = labels.clone()
     alone[:, 1:] = 255
@@ -198,36 +198,36 @@ def test_whether_the_vote_or_the_network_decides():
 @pytest.mark.parametrize(("name", "early"), [("global-cm", 1.0), ("pixel-cm", 10.0)])
 def test_errors_are_learnt_faster_as_long_as_the_vote_decides(name, early):
     method = make_method(name, "masks")
-    parts = method.build(DataSpec(1, 3, 2, 2))
+    model = method.build(DataSpec(1, 3, 2, 2))
     truth, labels = scene()
-    parts.consensus.count(truth.clamp(0.1, 0.9).log(), labels)
-    assert method.stages.annotator_pace(parts, 0.1) == early
-    parts.joint_from.fill_(0.4)
-    assert method.stages.annotator_pace(parts, 0.5) == 1
+    model.consensus.count(truth.clamp(0.1, 0.9).log(), labels)
+    assert method.stages.annotator_pace(model, 0.1) == early
+    model.joint_from.fill_(0.4)
+    assert method.stages.annotator_pace(model, 0.5) == 1
 
 
 @pytest.mark.parametrize("name", ["global-cm", "pixel-cm", "pixel-cm-lowrank"])
 def test_the_three_stages(name):
     method = make_method(name, "masks", {"warmup": 0.6, "trace_weight": 0.0})
     torch.manual_seed(0)
-    parts = method.build(DataSpec(1, 3, 2, 2))
+    model = method.build(DataSpec(1, 3, 2, 2))
     _, labels = scene()
     batch = Batch(torch.rand(4, 1, 16, 16), labels)
-    at_their_word, likelihood = method.loss(parts, batch, progress=0.1)
+    at_their_word, likelihood = method.loss(model, batch, progress=0.1)
     assert at_their_word.item() == likelihood.item()
     torch.testing.assert_close(
-        at_their_word, noisy_label_loss(parts.log_truth(batch.images), IdentityConfusion(3, 2), labels)[0]
+        at_their_word, noisy_label_loss(model.log_truth(batch.images), IdentityConfusion(3, 2), labels)[0]
     )
-    assert not method.stages.objective_is_final(parts, 0.5)
-    weighed, likelihood = method.loss(parts, batch, progress=LATEST)
-    assert parts.weighed_from == pytest.approx(LATEST)
+    assert not method.stages.objective_is_final(model, 0.5)
+    weighed, likelihood = method.loss(model, batch, progress=LATEST)
+    assert model.weighed_from == pytest.approx(LATEST)
     assert weighed.item() != likelihood.item()
-    parts.zero_grad()
+    model.zero_grad()
     weighed.backward()
-    assert any(weight.grad.abs().max() > 0 for weight in parts.annotators.parameters())
-    together, _ = method.loss(parts, batch, progress=LATEST + 0.31)
-    assert method.stages.objective_is_final(parts, LATEST + 0.31)
-    joint = noisy_label_loss(parts.log_truth(batch.images), parts.annotators(batch.images), labels)[0]
+    assert any(weight.grad.abs().max() > 0 for weight in model.annotators.parameters())
+    together, _ = method.loss(model, batch, progress=LATEST + 0.31)
+    assert method.stages.objective_is_final(model, LATEST + 0.31)
+    joint = noisy_label_loss(model.log_truth(batch.images), model.annotators(batch.images), labels)[0]
     torch.testing.assert_close(together, joint, rtol=1e-3, atol=1e-4)
 
 
@@ -240,34 +240,34 @@ def test_raters_are_weighed_only_once_the_network_tells_classes_apart():
 
     truth, labels = scene()
     method, network = make_method("global-cm", "masks"), Seen()
-    parts = method.build(DataSpec(1, 3, 2, 2), network)
+    model = method.build(DataSpec(1, 3, 2, 2), network)
     batch = Batch(torch.zeros(4, 1, 16, 16), labels)
-    method.loss(parts, batch, progress=0.25)
-    assert parts.weighed_from == math.inf
+    method.loss(model, batch, progress=0.25)
+    assert model.weighed_from == math.inf
     network.scores = 8 * truth
     for step in range(30):
-        method.loss(parts, batch, progress=0.26 + step / 1000)
-    assert 0.255 < parts.weighed_from < 0.285
-    assert parts.joint_from == math.inf
-    method.loss(parts, batch, progress=0.5)
-    assert parts.joint_from == pytest.approx(0.5)
+        method.loss(model, batch, progress=0.26 + step / 1000)
+    assert 0.255 < model.weighed_from < 0.285
+    assert model.joint_from == math.inf
+    method.loss(model, batch, progress=0.5)
+    assert model.joint_from == pytest.approx(0.5)
 
 
 def test_without_warm_up_everything_is_learnt_together_at_once():
     _, labels = scene()
     method = make_method("global-cm", "masks", {"warmup": 0.0})
-    parts = method.build(DataSpec(1, 3, 2, 2))
+    model = method.build(DataSpec(1, 3, 2, 2))
     for _ in range(2):
-        method.loss(parts, Batch(torch.rand(4, 1, 16, 16), labels), progress=0.0)
-    assert method.stages.objective_is_final(parts, 0.0)
+        method.loss(model, Batch(torch.rand(4, 1, 16, 16), labels), progress=0.0)
+    assert method.stages.objective_is_final(model, 0.0)
 
 
 def test_validation_counts_nothing():
     method = make_method("global-cm", "masks")
-    parts = method.build(DataSpec(1, 3, 2, 2)).eval()
+    model = method.build(DataSpec(1, 3, 2, 2)).eval()
     _, labels = scene()
-    method.loss(parts, Batch(torch.rand(4, 1, 16, 16), labels), progress=0.25)
-    assert torch.equal(parts.consensus.counts, Consensus(3, 2).counts)
+    method.loss(model, Batch(torch.rand(4, 1, 16, 16), labels), progress=0.25)
+    assert torch.equal(model.consensus.counts, Consensus(3, 2).counts)
 
 
 def test_the_trace_gains_weight_only_while_labels_are_explained():
@@ -276,41 +276,27 @@ def test_the_trace_gains_weight_only_while_labels_are_explained():
     assert rule.weight == 0
     for _ in range(10):
         rule.after_epoch(0.4, 0.7)
-    assert rule.weight.item() == pytest.approx(MOST)
+    assert rule.weight.item() == pytest.approx(MAX_WEIGHT)
     rule.after_epoch(0.41, 0.8)
-    assert rule.weight.item() == pytest.approx(MOST / 4)
+    assert rule.weight.item() == pytest.approx(MAX_WEIGHT / 4)
     rule.after_epoch(math.inf, 0.9)
-    assert rule.weight.item() == pytest.approx(MOST / 16)
+    assert rule.weight.item() == pytest.approx(MAX_WEIGHT / 16)
     rule.after_epoch(0.4, 0.95)
-    assert rule.weight.item() == pytest.approx(max(MOST / 8, FIRST))
+    assert rule.weight.item() == pytest.approx(max(MAX_WEIGHT / 8, FIRST_WEIGHT))
 
 
 def test_the_weight_is_found_or_given():
     method = make_method("pixel-cm", "masks")
-    parts = method.build(DataSpec(1, 3, 2, 2))
-    method.stages.after_epoch(parts, 0.5, progress=0.1)
-    assert parts.trace_rule.best == math.inf  # the warm-up measures something else
-    parts.joint_from.fill_(0.3)
-    method.stages.after_epoch(parts, 0.5, progress=0.9)
-    assert parts.trace_rule.weight.item() == pytest.approx(FIRST)
+    model = method.build(DataSpec(1, 3, 2, 2))
+    method.stages.after_epoch(model, 0.5, progress=0.1)
+    assert model.trace_rule.best == math.inf  # the warm-up measures something else
+    model.joint_from.fill_(0.3)
+    method.stages.after_epoch(model, 0.5, progress=0.9)
+    assert model.trace_rule.weight.item() == pytest.approx(FIRST_WEIGHT)
     _, labels = scene()
     batch = Batch(torch.rand(4, 1, 16, 16), labels)
-    parts.eval()
-    found, likelihood = method.loss(parts, batch, progress=0.9)
-    given, _ = make_method("pixel-cm", "masks", {"trace_weight": FIRST}).loss(parts, batch, progress=0.9)
+    model.eval()
+    found, likelihood = method.loss(model, batch, progress=0.9)
+    given, _ = make_method("pixel-cm", "masks", {"trace_weight": FIRST_WEIGHT}).loss(model, batch, progress=0.9)
     torch.testing.assert_close(found, given)
     assert found > likelihood
-
-
-@pytest.mark.parametrize("dims", [2, 3])
-def test_truth_and_errors_may_share_features(dims):
-    method = make_method("pixel-cm", "masks", {"features": "shared"})
-    parts = method.build(DataSpec(1, 3, 2, dims))
-    parts.joint_from.fill_(0.3)
-    images, labels = torch.rand(2, 1, *[8] * dims), torch.randint(0, 2, (2, 3, *[8] * dims), dtype=torch.uint8)
-    loss, _ = method.loss(parts, Batch(images, labels), progress=0.9)
-    loss.backward()
-    assert all(weight.grad is not None for weight in parts.parameters())
-    assert method.confusion(parts, images).dense().shape == (2, 3, 2, 2, *[8] * dims)
-    with pytest.raises(InputError, match="network of your own"):
-        method.build(DataSpec(1, 3, 2, dims), torch.nn.Identity())

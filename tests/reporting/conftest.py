@@ -1,4 +1,4 @@
-"""Stand-ins for trained models, of masks and of label tables."""
+"""Stand-ins for trained models, of masks and of label tables; and coarse drawings to train a real one on."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from scipy.ndimage import binary_dilation, binary_erosion
 
 from annotruth.data.annotations import Annotations
 from annotruth.data.confusion import confusion_counts
+from annotruth.simulate import noisy_digits, simulate_drawings
 
 
 @dataclass
@@ -47,7 +48,7 @@ class FakeModel:
         )
         self.warnings_: list[str] = []
         n_classes = len(ann.classes)
-        self._truth = {ann.item_image(i).tobytes(): truth[i] for i in range(len(ann))}
+        self.truth_of = {ann.item_image(i).tobytes(): truth[i] for i in range(len(ann))}
         self.annotators_ = {}
         for r, rater in enumerate(ann.raters):
             masks = np.stack([ann.item_masks(i)[r] for i in range(len(ann))])
@@ -57,7 +58,7 @@ class FakeModel:
 
     def predict_proba(self, images: np.ndarray) -> np.ndarray:
         n_classes = len(self.classes_)
-        labels = np.stack([self._truth[image.tobytes()] for image in images])
+        labels = np.stack([self.truth_of[image.tobytes()] for image in images])
         right = np.stack([labels == c for c in range(n_classes)], axis=1)
         return np.where(right, 0.9, 0.1 / (n_classes - 1)).astype(np.float32)
 
@@ -141,3 +142,13 @@ def make_label_study() -> Callable[..., tuple[FakeClassifier, Annotations]]:
         return FakeClassifier(ann), ann
 
     return make
+
+
+@pytest.fixture(scope="session")
+def drawn() -> Annotations:
+    """A dozen digits on which ann and bob drew what is there and what is not."""
+    images, truth, _ = noisy_digits(12, ink=127)
+    drawings = simulate_drawings(truth, positive=0.5, negative=0.3, strength=0, raters=["ann", "bob"])
+    return Annotations.from_masks(
+        drawings.masks, images, ["ann", "bob"], classes=["none", "digit"], negatives=drawings.negatives
+    )

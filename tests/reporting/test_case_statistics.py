@@ -12,7 +12,7 @@ from annotruth.reporting.case_statistics import case_statistics
 
 def test_statistics_of_every_case(make_study) -> None:
     study = make_study(n_items=4)
-    masks = study.ann._masks
+    masks = study.ann.masks
     masks[0, 1] = 255  # a mask not given
     masks[1, 2, :4] = 255  # part of a mask not given
     statistics = case_statistics(study.model, study.ann)
@@ -30,9 +30,9 @@ def test_statistics_of_every_case(make_study) -> None:
 
 def test_a_lone_rater_is_compared_with_the_estimate_and_nobody_at_all_with_nothing(make_study) -> None:
     study = make_study(n_items=2, raters=("good", "over"))
-    study.ann._masks[0, 0] = 255
-    study.ann._masks[1] = 255
+    study.ann.masks[0, 0] = 255
+    study.ann.masks[1] = 255
     alone, unlabelled = case_statistics(study.model, study.ann).cases
-    both = np.stack([study.truth[0], study.ann._masks[0, 1]])
+    both = np.stack([study.truth[0], study.ann.masks[0, 1]])
     assert alone.disagreement == pairwise_disagreement(both[None], 2)[0] > 0
     assert unlabelled.disagreement == 0

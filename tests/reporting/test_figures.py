@@ -1,3 +1,5 @@
+"""Curves and bars, read back from the drawings."""
+
 from __future__ import annotations
 
 import subprocess

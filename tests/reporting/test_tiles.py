@@ -1,3 +1,5 @@
+"""Pictures of the report, pixel by pixel."""
+
 from __future__ import annotations
 
 import io
@@ -102,3 +104,16 @@ def test_a_large_matrix_is_white_where_nothing_happens() -> None:
     assert seen.shape == (12, 12, 4)
     assert seen[0, 1].tolist() == [255, 255, 255, 255]
     assert seen[3, 3].tolist() == [11, 95, 165, 255]
+
+
+def test_strokes_of_both_kinds_are_told_apart():
+    positive, negative = np.full((2, 8, 8), 255, dtype=np.uint8)
+    positive[0], positive[2], negative[6] = 1, 0, 1
+    layer = opened(tiles.strokes(positive, negative, ["#ff0000"]))
+    row = layer.shape[0] // 8
+    assert (layer[0, :, :3] == (255, 0, 0)).all()
+    assert (layer[2 * row, :, 0] == layer[2 * row, :, 1]).all()  # background strokes are grey
+    assert (layer[4 * row, :, 3] == 0).all()
+    striped = layer[6 * row, :, 3] > 0
+    assert 0.3 < striped.mean() < 0.7
+    assert (opened(tiles.strokes(positive, None, ["#ff0000"]))[6 * row, :, 3] == 0).all()

@@ -1,3 +1,5 @@
+"""Confusion matrices and scores in words."""
+
 from __future__ import annotations
 
 import numpy as np

@@ -1,7 +1,10 @@
-"""Tiny cases to train on: bright boxes on a noisy ground, drawn by simulated raters."""
+"""Tiny cases to train on: bright boxes on a noisy ground, drawn by simulated raters; and models trained on some."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,6 +16,7 @@ from annotruth import Annotations, Segmenter
 from annotruth.simulate import simulate_masks
 
 MakeCases = Callable[..., Annotations]
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def boxes(shape: tuple[int, ...], classes: int, rng: np.random.Generator) -> np.ndarray:
@@ -77,3 +81,27 @@ def weights() -> Callable[[Segmenter], dict[str, torch.Tensor]]:
 def same() -> Callable[[dict[str, torch.Tensor], dict[str, torch.Tensor]], bool]:
     """Give a function that compares weights bit for bit."""
     return lambda one, other: one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+@pytest.fixture(scope="session")
+def thinned(make_cases: MakeCases) -> Annotations:
+    """Cases of three classes with two labels an item, so that every rater missed some."""
+    return make_cases(10, (12, 12), classes=3, raters=("good", "over", "under"), keep=2)
+
+
+@pytest.fixture(scope="session")
+def models(thinned: Annotations, tiny: Callable[..., Segmenter]) -> dict[str, Segmenter]:
+    """Methods without matrices, with one matrix a rater and with one a pixel, trained on all of ``thinned``."""
+    options = {"validation": 0, "max_epochs": 3, "learning_rate": 0.02}
+    return {method: tiny(method, **options).fit(thinned) for method in ("mean", "global-cm", "pixel-cm")}
+
+
+@pytest.fixture(scope="session")
+def in_two_processes() -> Run:
+    """Give a function that runs Python in a process of its own, which may begin a second one."""
+
+    def run(*command: str) -> subprocess.CompletedProcess[str]:
+        ours = {name: value for name, value in os.environ.items() if "RANK" not in name} | {"OMP_NUM_THREADS": "1"}
+        return subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=300, env=ours)
+
+    return run

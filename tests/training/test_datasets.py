@@ -12,7 +12,7 @@ from annotruth import Annotations
 from annotruth.errors import InputError
 from annotruth.methods import Batch, DataSpec, make_method
 from annotruth.training import datasets as data
-from annotruth.training.datasets import EpochSampler, MaskDataset, Standard, loader, training_patch
+from annotruth.training.datasets import EpochSampler, MaskDataset, SharedBatches, Standard, loader, training_patch
 
 AS_IT_IS = Standard([0.0], [1.0])
 
@@ -97,8 +97,8 @@ def test_padding_teaches_nothing(make_cases, method):
     made = make_method(method, "masks")
     images, labels, *_ = MaskDataset(annotations, made).standardise(AS_IT_IS).__getitems__([0, 1])
     scores = torch.randn(2, 2, 8, 8, generator=torch.Generator().manual_seed(0)).requires_grad_()
-    parts = made.build(DataSpec(channels=1, raters=3, classes=2, dims=2), network=Said(scores))
-    loss, _ = made.loss(parts, Batch(images, labels), progress=1.0)
+    model = made.build(DataSpec(channels=1, raters=3, classes=2, dims=2), network=Said(scores))
+    loss, _ = made.loss(model, Batch(images, labels), progress=1.0)
     loss.backward()
     padded = (labels == 255).all(dim=1)
     assert padded.sum() == 64
@@ -172,3 +172,17 @@ def test_patches_by_size(shapes, asked, patch):
 def test_channels_are_checked_wherever_an_item_is_read(make_cases):
     with pytest.raises(InputError, match="Item item_0 has 1 channels, but other items 2"):
         MaskDataset(make_cases(2)).standardise(Standard([0.0, 0.0], [1.0, 1.0]))
+
+
+@settings(max_examples=30, deadline=None)
+@given(items=st.integers(1, 30), batch_size=st.integers(1, 9), processes=st.integers(1, 5))
+def test_processes_share_every_batch(items, batch_size, processes):
+    shares = [list(SharedBatches(range(items), batch_size, process, processes)) for process in range(processes)]
+    whole = [list(range(items))[start : start + batch_size] for start in range(0, items, batch_size)]
+    assert all(len(share) == len(whole) for share in shares)
+    for step, batch in enumerate(whole):
+        taken = [item for share in shares for item in share[step]]
+        assert set(taken) == set(batch)
+        assert all(share[step] for share in shares)
+        if len(batch) >= processes:
+            assert sorted(taken) == batch

@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 import json
-import os
 import runpy
-import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from torch import distributed, nn
 
 from annotruth import Annotations, Segmenter, load_model
-from annotruth.errors import InputError
 from annotruth.io import write_case_folder
-from annotruth.training.batch_norm import shared_batch_norm
-from annotruth.training.datasets import SharedBatches
-from annotruth.training.trainer import Processes
 
 pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
 
 METHODS = {"mean": {}, "pixel-cm": {"warmup": 0.0}, "global-cm": {"warmup": 0.1}, "coarse-cm": {}}
+
 EXACT = ["mean", "pixel-cm"]  # the loss is a mean over labels from the beginning; in a warm-up it is one over pixels
+
 SCRIPT = f"""
-import json
+import os
 import sys
 import warnings
 
@@ -56,11 +48,11 @@ if __name__ == "__main__":
     data = np.load(folder / "data.npz")
     for method, params in {METHODS}.items():
         model = fit(data, folder, 2, method, **params)
-        model.save(folder / f"{{method}}-{{model._processes().is_first}}.annotruth")
+        model.save(folder / f"{{method}}-{{os.environ.get('LOCAL_RANK', '0')}}.annotruth")
     try:
         fit(data, folder / "diverged", 2, "mean", learning_rate=1e30)
     except AnnotruthError as error:
-        (folder / f"error-{{model._processes().is_first}}.txt").write_text(str(error))
+        (folder / f"error-{{os.environ.get('LOCAL_RANK', '0')}}.txt").write_text(str(error))
 """
 
 
@@ -73,15 +65,8 @@ def sparse_cases(make_cases) -> Annotations:
     return Annotations.from_masks(masks, images=cases.images)
 
 
-def in_two_processes(*command: str) -> subprocess.CompletedProcess[str]:
-    ours = {name: value for name, value in os.environ.items() if "RANK" not in name}
-    return subprocess.run(
-        [sys.executable, *command], capture_output=True, text=True, timeout=300, env={**ours, "OMP_NUM_THREADS": "1"}
-    )  # fmt: skip
-
-
 @pytest.fixture(scope="module")
-def folder(sparse_cases, tmp_path_factory) -> Path:
+def folder(in_two_processes, sparse_cases, tmp_path_factory) -> Path:
     """What a script leaves behind that trains in two processes."""
     folder = tmp_path_factory.mktemp("ddp")
     (folder / "script.py").write_text(SCRIPT)
@@ -108,7 +93,7 @@ def weights_that_matter(model: Segmenter) -> dict[str, torch.Tensor]:
 @pytest.mark.parametrize("method", EXACT)
 def test_two_processes_learn_what_one_does(folder, tmp_path, method):
     alone = in_one_process(folder, tmp_path, method)
-    together = load_model(folder / f"{method}-True.annotruth")
+    together = load_model(folder / f"{method}-0.annotruth")
     weights = weights_that_matter(together)
     for name, value in weights_that_matter(alone).items():
         torch.testing.assert_close(weights[name], value, rtol=0, atol=1e-4, msg=name)
@@ -118,7 +103,7 @@ def test_two_processes_learn_what_one_does(folder, tmp_path, method):
 
 def test_a_warm_up_goes_through_its_stages_in_step(folder, tmp_path):
     alone = in_one_process(folder, tmp_path, "global-cm")
-    together = load_model(folder / "global-cm-True.annotruth")
+    together = load_model(folder / "global-cm-0.annotruth")
     for stage in ("weighed_from", "joint_from"):
         assert getattr(together.module_, stage) == getattr(alone.module_, stage) < 1
     torch.testing.assert_close(together.module_.consensus.counts, alone.module_.consensus.counts, rtol=0.05, atol=5)
@@ -127,13 +112,13 @@ def test_a_warm_up_goes_through_its_stages_in_step(folder, tmp_path):
 
 def test_marks_are_counted_over_all_processes(folder, tmp_path):
     alone = in_one_process(folder, tmp_path, "coarse-cm")
-    together = load_model(folder / "coarse-cm-True.annotruth")
+    together = load_model(folder / "coarse-cm-0.annotruth")
     torch.testing.assert_close(together.module_.marking.marks, alone.module_.marking.marks, rtol=0.02, atol=2)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_all_processes_end_with_the_same_model(folder, method):
-    first, second = (load_model(folder / f"{method}-{first}.annotruth") for first in (True, False))
+    first, second = (load_model(folder / f"{method}-{rank}.annotruth") for rank in (0, 1))
     others = second.module_.state_dict()
     assert all(torch.equal(value, others[name]) for name, value in first.module_.state_dict().items())
     np.testing.assert_array_equal(first.confusion_, second.confusion_)
@@ -148,13 +133,13 @@ def test_files_are_written_once(folder, method):
 
 
 def test_all_processes_stop_together_and_name_the_cases(folder):
-    first, second = (folder / f"error-{which}.txt" for which in (True, False))
+    first, second = (folder / f"error-{rank}.txt" for rank in (0, 1))
     assert first.read_text() == second.read_text()
     assert "The loss became nan in epoch 0 on the cases item_" in first.read_text()
     assert first.read_text().count("item_") > 3  # more than one process's share
 
 
-def test_the_command_line_speaks_and_writes_once(sparse_cases, tmp_path):
+def test_the_command_line_speaks_and_writes_once(in_two_processes, sparse_cases, tmp_path):
     write_case_folder(tmp_path / "cases", sparse_cases)
     command = [str(Path(sys.executable).parent / "annotruth"), "train", str(tmp_path / "cases"), "--method", "mean"]
     command += ["-o", str(tmp_path / "run"), "--epochs", "1", "--batch-size", "6", "--accelerator", "cpu"]
@@ -163,81 +148,3 @@ def test_the_command_line_speaks_and_writes_once(sparse_cases, tmp_path):
     assert done.stdout.count("Model:") == 1
     assert load_model(tmp_path / "run" / "model.annotruth").devices == 2
     assert json.loads((tmp_path / "run" / "run.json").read_text())["params"]["strategy"] == "ddp"
-
-
-@settings(max_examples=30, deadline=None)
-@given(items=st.integers(1, 30), batch_size=st.integers(1, 9), processes=st.integers(1, 5))
-def test_processes_share_every_batch(items, batch_size, processes):
-    shares = [list(SharedBatches(range(items), batch_size, process, processes)) for process in range(processes)]
-    whole = [list(range(items))[start : start + batch_size] for start in range(0, items, batch_size)]
-    assert all(len(share) == len(whole) for share in shares)
-    for step, batch in enumerate(whole):
-        taken = [item for share in shares for item in share[step]]
-        assert set(taken) == set(batch)
-        assert all(share[step] for share in shares)
-        if len(batch) >= processes:
-            assert sorted(taken) == batch
-
-
-@pytest.fixture
-def one_process(tmp_path) -> Iterator[None]:
-    store = distributed.FileStore(str(tmp_path / "store"), 1)
-    distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
-    yield
-    distributed.destroy_process_group()
-
-
-@pytest.mark.parametrize(
-    ("layer", "shape"),
-    [
-        (nn.BatchNorm1d(3), (5, 3)),
-        (nn.BatchNorm2d(3), (4, 3, 5, 6)),
-        (nn.BatchNorm3d(3, momentum=None), (2, 3, 4, 5, 3)),
-        (nn.BatchNorm2d(3, affine=False, track_running_stats=False), (4, 3, 5, 6)),
-    ],
-)
-def test_shared_batch_norm_against_pytorchs(one_process, layer, shape):
-    """One process's share is all there is, so it must be plain batch norm."""
-    generator = torch.Generator().manual_seed(0)
-    plain, network = nn.Sequential(layer), nn.Sequential(type(layer)(3, momentum=layer.momentum, affine=layer.affine))
-    network[0].track_running_stats = layer.track_running_stats
-    if not layer.track_running_stats:
-        network[0].running_mean = network[0].running_var = network[0].num_batches_tracked = None
-    before = network[0]
-    with shared_batch_norm(network):
-        for _ in range(2):
-            one = (7 + 2 * torch.randn(shape, generator=generator)).requires_grad_()
-            other = one.detach().clone().requires_grad_()
-            outputs = plain(one), network(other)
-            torch.testing.assert_close(*outputs, rtol=1e-5, atol=1e-5)
-            weight = torch.randn(shape, generator=generator)
-            for output in outputs:
-                (output * weight).sum().backward()
-            torch.testing.assert_close(one.grad, other.grad, rtol=1e-4, atol=1e-5)
-    assert network[0] is before
-    for name, value in plain.state_dict().items():
-        torch.testing.assert_close(network.state_dict()[name], value, msg=name)
-    torch.testing.assert_close(plain.eval()(one), network.eval()(one))
-
-
-def test_who_is_first(monkeypatch):
-    assert Processes(2).is_first
-    monkeypatch.setenv("LOCAL_RANK", "1")
-    assert not Processes(2).is_first
-    assert not Processes(nodes=2).is_first
-    assert Processes().is_first  # trains by itself, whatever else runs
-
-
-@pytest.mark.parametrize(
-    ("params", "words"),
-    [
-        ({"devices": 0}, "devices must be a whole number from 1, not 0"),
-        ({"nodes": 1.5}, "nodes must be a whole number from 1, not 1.5"),
-        ({"strategy": "teamwork"}, "strategy"),
-        ({"devices": 3, "batch_size": 2}, "at least 3, not 2"),
-        ({"devices": 2, "accelerator": "gpu"}, "accelerator 'gpu' cannot be used"),
-    ],
-)
-def test_refusals(cases, tiny, params, words):
-    with pytest.raises(InputError, match=words):
-        tiny(**params).fit(cases)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,9 @@ import torch
 from torch import nn
 
 from annotruth import Annotations, Segmenter, load_model, report
-from annotruth.errors import IdentifiabilityWarning
+from annotruth.errors import DiffuseConfusionWarning, IdentifiabilityWarning
 from annotruth.simulate import noisy_digits, simulate_masks
+from annotruth.training.diagnostics import warn_of_diffuse_matrices
 
 
 class Told(nn.Module):
@@ -125,3 +127,33 @@ def test_training_from_the_command_line_says_so(annotruth, tmp_path: Path):
     assert ended.code == 0
     assert "warning: The estimated truth may be wrong." in ended.err
     assert load_model(tmp_path / "run" / "model.annotruth").warnings_
+
+
+@pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
+def test_a_trace_so_heavy_that_the_matrices_diffuse(make_cases, tiny):
+    """The network is told the truth by the images, so that only the matrices suffer."""
+    cases = make_cases(12, (12, 12), raters=("good", "good", "over"))
+    told = Annotations.from_masks(cases.masks, 2.0 * cases.truth[:, None] - 1)
+    settings = {"max_epochs": 16, "learning_rate": 0.3, "validation": 0, "network": nn.Conv2d(1, 2, kernel_size=1)}
+    with torch.no_grad():
+        settings["network"].weight.copy_(torch.tensor([-9.0, 9.0]).view(2, 1, 1, 1))
+    with pytest.warns(DiffuseConfusionWarning, match=r"too diffuse: .*rater_\d has a skill of .*lower trace_weight"):
+        model = tiny("pixel-cm", trace_weight=30.0, **settings).fit(told)
+    assert any("too diffuse" in problem for problem in model.warnings_)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DiffuseConfusionWarning)
+        assert tiny("pixel-cm", trace_weight=0.01, **settings).fit(told).warnings_ == []
+
+
+def test_diffuse_means_far_below_what_the_labels_say():
+    names = ["ann", "bob"]
+    assert warn_of_diffuse_matrices(np.array([0.85, 0.9]), np.array([0.94, 0.5]), names) == []
+    with pytest.warns(DiffuseConfusionWarning, match=r"ann has a skill of 0\.97, but by the learnt matrix 0\.60"):
+        (problem,) = warn_of_diffuse_matrices(np.array([0.6, 0.5]), np.array([0.97, 0.65]), names)
+    assert problem.endswith("leave it out.")
+
+
+def test_identifiability_is_still_looked_at_beside(make_cases, tiny):
+    with pytest.warns(IdentifiabilityWarning):
+        model = tiny("pixel-cm", max_epochs=1).fit(make_cases(raters=["good"]))
+    assert any("Only one rater" in problem for problem in model.warnings_)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
 from annotruth import Segmenter, load_model
-from annotruth.errors import InputError
+from annotruth.errors import InputError, SmallImageWarning
 from annotruth.training.module import MethodModule
 
 pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
@@ -130,3 +132,18 @@ def test_large_images_are_cut_into_patches_by_themselves(make_cases, tiny):
     model = tiny(max_epochs=1, batch_size=None).fit(make_cases(2, (300, 20)))
     assert model.settings_["patch_size"] == [256, 20]
     assert model.settings_["batch_size"] == 1
+
+
+def test_networks_of_the_user_are_not_spoken_for(make_cases, tiny):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SmallImageWarning)
+        tiny(network=nn.Conv2d(1, 2, 1), max_epochs=1).fit(make_cases(4, (5, 5)))
+
+
+def test_a_model_loaded_around_another_network(cases, tiny, tmp_path):
+    model = tiny(network=nn.Conv2d(1, 2, 3, padding=1), max_epochs=1).fit(cases)
+    path = model.save(tmp_path / "m.annotruth")
+    with pytest.raises(InputError, match=r"m\.annotruth does not fit .*of another shape: truth\.bias, truth\.weight"):
+        load_model(path, nn.Conv2d(1, 3, 3, padding=1))
+    with pytest.raises(InputError, match=r"missing: truth\.0\.bias, truth\.0\.weight; unknown: truth\.bias"):
+        Segmenter.load(path, nn.Sequential(nn.Conv2d(1, 2, 3, padding=1)))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
+from annotruth import Annotations
 from annotruth.errors import InputError
 from annotruth.training.module import MethodModule
 
@@ -158,3 +160,27 @@ def test_a_damaged_checkpoint_is_refused(cases, tiny, run, tmp_path, content):
     (tmp_path / "checkpoints" / "last.ckpt").write_bytes(whole[: len(whole) // 2] if content == "half" else content)
     with pytest.raises(InputError, match=r"last\.ckpt is damaged or no checkpoint of annotruth"):
         tiny("global-cm").fit(cases, run_folder=tmp_path, resume=True)
+
+
+@pytest.fixture(scope="module")
+def begun(cases, tiny, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tiny("pixel-cm").fit(cases, run_folder=folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("method", "names", "words"),
+    [
+        ("mean", {}, r"another method \(then pixel-cm, now mean\)"),
+        ("pixel-cm", {"classes": ["a", "b"]}, r"another list of classes \(then \['0', '1'\], now \['a', 'b'\]"),
+        ("pixel-cm", {"classes": 3}, "another list of classes"),
+        ("pixel-cm", {"raters": ["a", "b", "c"]}, "another list of raters"),
+    ],
+)  # fmt: skip
+def test_a_checkpoint_of_something_else_is_not_resumed(begun, cases, tiny, method, names, words):
+    other = Annotations.from_masks(cases.masks, cases.images, **{"raters": cases.raters, **names})
+    with pytest.raises(InputError, match=words):
+        tiny(method).fit(other, run_folder=begun, resume=True)

@@ -70,10 +70,10 @@ def test_labels_are_drawn_as_often_as_raters_would_give_them(learnt, method):
 def test_a_person_draws_generously_or_sparingly_throughout(learnt):
     """Chance decides once: of two drawings by the same person, one lies within the other."""
     fitted, annotations = learnt
-    method, parts = make_method("oracle-cm", "masks", fitted["oracle-cm"].options), fitted["oracle-cm"].module_
+    method, model = make_method("oracle-cm", "masks", fitted["oracle-cm"].options), fitted["oracle-cm"].module_
     image = torch.as_tensor(annotations.images[:1])
-    shape = DataSpec(1, 3, 2, 2)
-    drawn = sample_drawings(method, parts, image, 30, torch.Generator().manual_seed(0), shape).argmax(dim=2)[:, 0]
+    spec = DataSpec(1, 3, 2, 2)
+    drawn = sample_drawings(method, model, image, 30, torch.Generator().manual_seed(0), spec).argmax(dim=2)[:, 0]
     who = in_rounds(3, 30, torch.Generator().manual_seed(0))
     for rater in range(3):
         own = drawn[who == rater]

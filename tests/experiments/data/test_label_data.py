@@ -1,10 +1,9 @@
-"""The data of experiments on label tables: from a folder, or stand-ins."""
+"""What all data of experiments on label tables must do: stand-ins, seeds, perfect models, files that are not there."""
 
-import io
+from __future__ import annotations
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from annotruth.errors import InputError
 from annotruth.experiments.core.columns import ACCURACY, CM_ERROR, MARGIN, SKILL, WARNED
@@ -64,50 +63,6 @@ def test_raters_of_digits_have_the_skill_asked_for_and_label_as_many_as_asked_fo
 def test_dominance_is_that_of_the_true_matrices():
     task = TASKS["digits"](seed=0, train=5, test=5)
     assert MARGIN.score(Trained(Copycat(task), task, 0, 1.0, None)) == dominance_margin(task.confusion)
-
-
-def test_digits_of_a_folder(tmp_path):
-    grey = np.random.default_rng(0).integers(0, 255, (30, 28, 28), dtype=np.uint8)
-    digits = (np.arange(30) % 10).astype(np.uint8)
-    np.savez(tmp_path / "mnist.npz", x_train=grey, y_train=digits, x_test=grey[:10], y_test=digits[:10])
-    task = label_digits.label_digits_task(**FLIPPERS, keep=1, seed=0, train=20, test=5, folder=tmp_path)
-    first, digit = task.held_out.images[0, 0], task.held_out.truth[0]
-    np.testing.assert_allclose(first, grey[digit].reshape(14, 2, 14, 2).mean(axis=(1, 3)) / 255, rtol=1e-5)
-
-
-def test_pictures_of_a_folder_are_decoded_and_keep_their_answers(tmp_path):
-    files = []
-    for item in range(12):
-        buffer = io.BytesIO()
-        Image.fromarray(np.full((32, 32, 3), 20 * item, dtype=np.uint8)).save(buffer, "jpeg", quality=95)
-        files.append(np.frombuffer(buffer.getvalue(), dtype=np.uint8))
-    offsets = np.cumsum([0, *map(len, files)])
-    truth = np.arange(12) % 10
-    answers = np.stack([truth, (truth + 1) % 10, truth], axis=1)
-    both = {"jpeg_bytes": np.concatenate(files), "jpeg_offsets": offsets, "labels": truth}
-    np.savez(tmp_path / cifar10.TRAIN, **both, annot=answers)
-    np.savez(tmp_path / cifar10.TEST, **both)
-    task = cifar10.cifar10n_task(seed=0, train=12, test=4, folder=tmp_path)
-    assert task.train.images.shape == (12, 3, 16, 16)
-    for image, label in zip(task.train.images, task.train.truth):
-        assert image.mean() in (
-            pytest.approx(20 * label / 255, abs=0.02),
-            pytest.approx(20 * (label + 10) / 255, abs=0.02),
-        )
-    np.testing.assert_array_equal(task.train.answers.label.reshape(-1, 3)[:, 1], (task.train.truth + 1) % 10)
-    np.testing.assert_array_equal(task.confusion[0][truth], np.eye(10)[truth])
-
-
-def test_answers_of_a_folder(tmp_path):
-    rng = np.random.default_rng(0)
-    answers = rng.integers(-1, 8, (20, 4))
-    truth = rng.integers(0, 8, 20)
-    features = rng.normal(size=(20, 6)).astype(np.float32)
-    np.savez(tmp_path / "labelme_crowd.npz", x_train=features, z_train=truth, answers=answers, x_test=features,
-             z_test=truth)  # fmt: skip
-    task = labelme.labelme_task(seed=0, train=15, test=20, folder=tmp_path)
-    assert len(task.train.answers) == (answers[:15] >= 0).sum()
-    assert task.train.classes == labelme.CLASSES
 
 
 @pytest.mark.parametrize("name", TASKS)

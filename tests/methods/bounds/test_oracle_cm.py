@@ -40,9 +40,9 @@ def test_counted_from_the_truth_item_by_item_and_over_all_items(simulation, digi
     batch = standardised(digits, method).__getitems__([3, 5])
     expected = simulation[1].confusion_per_item[[3, 5]]
     np.testing.assert_allclose(batch.confusion, expected, rtol=1e-6)
-    parts = method.build(DataSpec(1, 3, 2, 2))
-    method.prepare(parts, digits)
-    np.testing.assert_allclose(parts.annotators.matrices, simulation[1].confusion, rtol=1e-6)
+    model = method.build(DataSpec(1, 3, 2, 2))
+    method.prepare(model, digits)
+    np.testing.assert_allclose(model.annotators.matrices, simulation[1].confusion, rtol=1e-6)
 
 
 def test_other_methods_know_nothing_beforehand(digits):
@@ -60,11 +60,11 @@ def test_rows_nobody_has_evidence_for(digits):
     known = method.known_confusion(bare, 0)
     assert known[:2, 1].isnan().all()
     assert known[2].isnan().all()
-    parts = method.build(DataSpec(1, 3, 2, 2))
-    method.prepare(parts, bare)
-    assert not parts.annotators.matrices.isnan().any()
-    torch.testing.assert_close(parts.annotators.matrices[2], torch.eye(2))
-    loss, _ = method.loss(parts, standardised(bare, method).__getitems__([0, 1]), 0.0)
+    model = method.build(DataSpec(1, 3, 2, 2))
+    method.prepare(model, bare)
+    assert not model.annotators.matrices.isnan().any()
+    torch.testing.assert_close(model.annotators.matrices[2], torch.eye(2))
+    loss, _ = method.loss(model, standardised(bare, method).__getitems__([0, 1]), 0.0)
     assert torch.isfinite(loss)
 
 
@@ -75,13 +75,13 @@ def test_the_loss_by_hand(own):
     given = torch.rand(3, 2, 2, generator=generator).softmax(dim=2)
     per_item = torch.rand(4, 3, 2, 2, generator=generator).softmax(dim=3)
     method = make_method("oracle-cm", "masks")
-    parts = method.build(DataSpec(1, 3, 2, 2)).eval()
-    parts.annotators.matrices.copy_(given)
+    model = method.build(DataSpec(1, 3, 2, 2)).eval()
+    model.annotators.matrices.copy_(given)
     images = torch.randn(4, 1, 8, 8, generator=generator)
     labels = torch.randint(0, 2, (4, 3, 8, 8), generator=generator, dtype=torch.uint8)
     labels[2, 0] = 255
-    loss, likelihood = method.loss(parts, Batch(images, labels, confusion=per_item if own else None), 0.5)
-    truth = parts.log_truth(images).exp()
+    loss, likelihood = method.loss(model, Batch(images, labels, confusion=per_item if own else None), 0.5)
+    truth = model.log_truth(images).exp()
     matrices = per_item if own else given.expand(4, -1, -1, -1)
     total, count = 0.0, 0
     for item in range(4):
@@ -94,7 +94,7 @@ def test_the_loss_by_hand(own):
     assert loss.item() == pytest.approx(total / count, rel=1e-4)
     assert likelihood.item() == pytest.approx(loss.item())
     few = Batch(images, labels[:, [2, 0]], None, torch.tensor([2, 0]), per_item if own else None)
-    alone, _ = method.loss(parts, few, 0.5)
+    alone, _ = method.loss(model, few, 0.5)
     assert torch.isfinite(alone)
     assert alone.item() != pytest.approx(loss.item(), rel=1e-6)
 

@@ -10,7 +10,7 @@ from annotruth.methods import Batch, DataSpec, make_method
 from annotruth.methods.confusion.global_cm_table import FAITHFUL, POOLED, UNSEEN, with_least_trace
 from annotruth.simulate import label_group, simulate_labels
 
-SHAPE = DataSpec(channels=3, raters=3, classes=3, dims=0, task="labels")
+SPEC = DataSpec(channels=3, raters=3, classes=3, dims=0, task="labels")
 
 
 @pytest.fixture
@@ -19,50 +19,50 @@ def method():
 
 
 @pytest.fixture
-def parts(method):
+def model(method):
     torch.manual_seed(0)
-    return method.build(SHAPE, torch.nn.Linear(3, 3, bias=False))
+    return method.build(SPEC, torch.nn.Linear(3, 3, bias=False))
 
 
-def scores(parts, network):
+def scores(model, network):
     """Make a network answer with the item's largest feature."""
     with torch.no_grad():
-        getattr(parts, network).weight.copy_(20 * torch.eye(3))
+        getattr(model, network).weight.copy_(20 * torch.eye(3))
 
 
-def test_the_average_reaches_back_over_a_thirtieth_of_the_steps(parts):
+def test_the_average_reaches_back_over_a_thirtieth_of_the_steps(model):
     with torch.no_grad():
-        parts.truth.weight.zero_()
+        model.truth.weight.zero_()
     for _ in range(1000):
-        parts.follow()
-    assert abs(parts.average.weight).max() < 1e-6
+        model.follow()
+    assert abs(model.average.weight).max() < 1e-6
     with torch.no_grad():
-        parts.truth.weight.fill_(1.0)
+        model.truth.weight.fill_(1.0)
     for _ in range(33):
-        parts.follow()
-    assert 0.5 < parts.average.weight.mean() < 0.75  # 1 − (1000 / 1033)^30 = 0.62
+        model.follow()
+    assert 0.5 < model.average.weight.mean() < 0.75  # 1 − (1000 / 1033)^30 = 0.62
 
 
-def test_the_network_learns_and_the_average_is_used(parts):
-    scores(parts, "average")
+def test_the_network_learns_and_the_average_is_used(model):
+    scores(model, "average")
     image = torch.tensor([[0.0, 1.0, 0.0]])
-    assert parts.eval().log_truth(image).argmax() == 1
-    learning = parts.train().log_truth(image)
-    np.testing.assert_allclose(learning.exp().detach(), parts.truth(image).softmax(dim=1).detach(), rtol=1e-5)
+    assert model.eval().log_truth(image).argmax() == 1
+    learning = model.train().log_truth(image)
+    np.testing.assert_allclose(learning.exp().detach(), model.truth(image).softmax(dim=1).detach(), rtol=1e-5)
 
 
-def test_first_everybody_is_judged_by_the_clearest_items_and_drawn_to_the_mean(method, parts):
-    scores(parts, "average")
+def test_first_everybody_is_judged_by_the_clearest_items_and_drawn_to_the_mean(method, model):
+    scores(model, "average")
     images = torch.eye(3)[[0, 0, 1, 2]]
     labels = torch.tensor([[0, -1, -1], [1, -1, -1], [1, -1, -1], [-1, 2, -1]])  # the third rater says nothing
-    method.stages.finish(parts.eval(), [Batch(images, labels, raters=torch.arange(3))])
+    method.stages.finish(model.eval(), [Batch(images, labels, raters=torch.arange(3))])
     counts = np.zeros((3, 3, 3))
     counts[0, 0, 0] = counts[0, 1, 1] = counts[1, 2, 2] = 1  # of two items of the first class, one is enough
     before = FAITHFUL * np.eye(3) + UNSEEN
     pooled = confusion_from_counts(counts.sum(axis=0, keepdims=True), before)
     expected = confusion_from_counts(counts, before + POOLED * pooled)
-    np.testing.assert_allclose(parts.annotators.matrices, expected, rtol=1e-5)
-    assert parts.stage == 1
+    np.testing.assert_allclose(model.annotators.matrices, expected, rtol=1e-5)
+    assert model.stage == 1
 
 
 def test_three_labels_an_item_are_put_together_before_the_network_has_learnt_anything(method):
@@ -70,34 +70,34 @@ def test_three_labels_an_item_are_put_together_before_the_network_has_learnt_any
     truth = np.random.default_rng(0).integers(0, 3, 600)
     raters = label_group("pairwise-flipper", 5, 3, skill=0.55, seed=1)
     simulation = simulate_labels(truth, raters, keep="all", seed=0)
-    parts = method.build(DataSpec(channels=3, raters=5, classes=3, dims=0, task="labels"), torch.nn.Linear(3, 3))
+    model = method.build(DataSpec(channels=3, raters=5, classes=3, dims=0, task="labels"), torch.nn.Linear(3, 3))
     annotations = simulation.annotations(images=np.zeros((600, 3)), classes=["a", "b", "c"])
-    method.prepare(parts, annotations)
+    method.prepare(model, annotations)
     batch = Batch(torch.zeros(600, 3), torch.from_numpy(simulation.answers).long(), raters=torch.arange(5))
-    method.stages.begin_epoch(parts.eval(), [batch], progress=0.05)
-    assert parts.stage == 0
-    method.stages.begin_epoch(parts, [batch], progress=0.1)
-    assert parts.stage == 1
-    assert abs(parts.annotators.matrices.numpy() - simulation.confusion).max() < 0.2  # the identity: 0.5
+    method.stages.begin_epoch(model.eval(), [batch], progress=0.05)
+    assert model.stage == 0
+    method.stages.begin_epoch(model, [batch], progress=0.1)
+    assert model.stage == 1
+    assert abs(model.annotators.matrices.numpy() - simulation.confusion).max() < 0.2  # the identity: 0.5
     guesses = label_group("hammer-spammer", 5, 3, skill=0.1, seed=1)
     for labels in (simulate_labels(truth, raters, keep=1, seed=0), simulate_labels(truth, guesses, seed=0)):
-        method.prepare(parts, labels.annotations(images=np.zeros((600, 3)), classes=["a", "b", "c"]))
-        assert not parts.many
+        method.prepare(model, labels.annotations(images=np.zeros((600, 3)), classes=["a", "b", "c"]))
+        assert not model.many
 
 
-def test_the_trace_takes_part_in_learning_but_not_in_what_is_told(parts):
+def test_the_trace_takes_part_in_learning_but_not_in_what_is_told(model):
     heavy, light = (make_method("global-cm", "labels", {"trace_weight": weight}) for weight in (0.5, 0.0))
-    scores(parts, "average")
+    scores(model, "average")
     batch = Batch(torch.eye(3)[[0, 1, 2] * 5], torch.tensor([0, 1, 2] * 5)[:, None], raters=torch.tensor([0]))
     told, learnt = [], []
     for method in (heavy, light):
-        parts.stage.zero_()
-        parts.ready.fill_(True)
-        method.stages.begin_epoch(parts.eval(), [batch], progress=0.6)
-        learnt.append(parts.annotators.matrices.clone())
-        parts.stage.zero_()
-        method.stages.finish(parts, [batch])
-        told.append(parts.annotators.matrices.clone())
+        model.stage.zero_()
+        model.ready.fill_(True)
+        method.stages.begin_epoch(model.eval(), [batch], progress=0.6)
+        learnt.append(model.annotators.matrices.clone())
+        model.stage.zero_()
+        method.stages.finish(model, [batch])
+        told.append(model.annotators.matrices.clone())
     torch.testing.assert_close(told[0], told[1])
     assert learnt[0][0].trace() < learnt[1][0].trace()
 

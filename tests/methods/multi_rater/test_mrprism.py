@@ -9,7 +9,6 @@ import torch
 from annotruth import Annotations, Segmenter, load_model
 from annotruth.errors import InputError
 from annotruth.methods import Batch, DataSpec, make_method
-from annotruth.methods.multi_rater.prism_model import MEAN_DECAY, Step
 from annotruth.metrics import dice
 from annotruth.nn.prism.fusion import decided
 from annotruth.nn.prism.networks import unpatched
@@ -18,6 +17,7 @@ from annotruth.simulate import MaskRater, noisy_digits, simulate_masks
 pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.AnnotruthWarning")
 
 BETTER = ("fine", "near")
+
 PEOPLE = (
     MaskRater("over", 0.2, name="fine"), MaskRater("under", 0.2, name="near"), MaskRater("over", name="over"),
     MaskRater("under", name="under"), MaskRater("wrong", name="wrong"), MaskRater("blank", 0.8, name="blank"),
@@ -92,41 +92,18 @@ def test_saved_with_its_recurrences(model, digits, tmp_path):
     np.testing.assert_array_equal(again.fuse(digits.take([0])), model.fuse(digits.take([0])))
 
 
-def test_gradients_do_not_cross_from_divp_to_conp_nor_between_recurrences():
-    torch.manual_seed(0)
-    method = make_method("mrprism", "masks")
-    parts = method.build(DataSpec(channels=1, raters=3, classes=2, dims=2))
-    features = parts.truth.features(torch.randn(2, 1, 12, 12))
-    step = parts.step(features, torch.full((2, 3, 12, 12), 0.5))
-    step.scores.sum().backward()
-    assert all(weight.grad is None for weight in parts.truth.parameters())
-    assert not step.confidences(torch.ones(2, 3)).requires_grad
-
-
-def test_mean_matrices_by_hand():
-    parts = make_method("mrprism", "masks").build(DataSpec(raters=2, classes=2, channels=1, dims=2))
-    before = parts.typical()
-    assert torch.equal(before.argmax(dim=2), torch.tensor([[0, 1], [0, 1]]))
-    mask, matrices = torch.rand(3, 2, 16).softmax(dim=1), torch.rand(3, 2, 2, 2).softmax(dim=3)
-    parts.remember(Step(torch.empty(0), mask, torch.empty(0), matrices))
-    for rater, true in np.ndindex(2, 2):
-        mass = [MEAN_DECAY] + [float(mask[patch, true].sum()) for patch in range(3)]
-        rows = [before[rater, true], *matrices[:, rater, true]]
-        torch.testing.assert_close(parts.typical()[rater, true], sum(m * row for m, row in zip(mass, rows)) / sum(mass))
-
-
 def test_bayes_goes_by_mean_matrices_and_weights_by_those_of_the_patch():
-    shape = DataSpec(raters=2, classes=2, channels=1, dims=2)
+    spec = DataSpec(raters=2, classes=2, channels=1, dims=2)
     labels = torch.randint(0, 2, (1, 2, 8, 8), dtype=torch.uint8)
     images = torch.rand(1, 1, 8, 8)
     for rule, changes in (("bayes", True), ("weights", False)):
         torch.manual_seed(0)
         method = make_method("mrprism", "masks", {"fusion": rule})
-        parts = method.build(shape).eval()
-        before = method.fuse_labels(parts, images, labels)
-        parts.sums.copy_(torch.tensor([[0.9, 0.1], [0.1, 0.9]]))
-        parts.mass.fill_(1)
-        assert torch.allclose(method.fuse_labels(parts, images, labels), before) != changes
+        model = method.build(spec).eval()
+        before = method.fuse_labels(model, images, labels)
+        model.sums.copy_(torch.tensor([[0.9, 0.1], [0.1, 0.9]]))
+        model.mass.fill_(1)
+        assert torch.allclose(method.fuse_labels(model, images, labels), before) != changes
 
 
 def test_at_first_the_mask_learns_what_most_said(monkeypatch):
@@ -135,29 +112,29 @@ def test_at_first_the_mask_learns_what_most_said(monkeypatch):
         "annotruth.methods.multi_rater.mrprism.decided", lambda target: targets.append(target) or decided(target)
     )
     method = make_method("mrprism", "masks")
-    parts = method.build(DataSpec(raters=3, classes=2, channels=1, dims=2)).eval()
+    model = method.build(DataSpec(raters=3, classes=2, channels=1, dims=2)).eval()
     labels = torch.randint(0, 2, (2, 3, 8, 8), dtype=torch.uint8)
     batch = Batch(torch.rand(2, 1, 8, 8), labels)
     for progress in (0.1, 0.5):
-        method.loss(parts, batch, progress)
+        method.loss(model, batch, progress)
     vote = labels.float().mean(dim=1)
     torch.testing.assert_close(unpatched(targets[0], (8, 8))[:, 1], vote)
     assert not torch.allclose(unpatched(targets[1], (8, 8))[:, 1], vote)
-    assert [method.stages.objective_is_final(parts, progress) for progress in (0.5, 0.9)] == [False, True]
+    assert [method.stages.objective_is_final(model, progress) for progress in (0.5, 0.9)] == [False, True]
 
 
 def test_each_item_takes_part_in_one_recurrence_and_all_are_taken_alike():
     method = make_method("mrprism", "masks", {"recurrences": 3})
-    parts = method.build(DataSpec(channels=1, raters=2, classes=2, dims=2))
+    model = method.build(DataSpec(channels=1, raters=2, classes=2, dims=2))
     labels = torch.zeros(7, 2, 8, 8, dtype=torch.uint8)
-    trust, confidence, due = method._begin(parts.train(), labels, 4)
+    trust, confidence, due = method._begin(model.train(), labels, 4)
     assert sorted(due.count(recurrence) for recurrence in range(3)) == [2, 2, 3]
     assert due == sorted(due)
     shifts = [method._due(2, shift) for shift in (0.1, 0.5, 0.9)]
     assert shifts == [[0, 1], [0, 2], [1, 2]]  # each recurrence as often as the others
     torch.testing.assert_close(trust.mean(dim=1), torch.ones(7))
     assert 0 <= confidence.min() <= confidence.max() <= 1
-    trust, confidence, due = method._begin(parts.eval(), labels, 4)
+    trust, confidence, due = method._begin(model.eval(), labels, 4)
     assert (trust == 1).all()
     assert (confidence == 0.5).all()
     assert due == [2] * 7
@@ -171,15 +148,15 @@ def test_each_item_takes_part_in_one_recurrence_and_all_are_taken_alike():
 def test_options_train(options):
     torch.manual_seed(0)
     method = make_method("mrprism", "masks", options)
-    parts = method.build(DataSpec(channels=1, raters=3, classes=3, dims=2))
+    model = method.build(DataSpec(channels=1, raters=3, classes=3, dims=2))
     labels = torch.randint(0, 3, (3, 3, 9, 10), dtype=torch.uint8)
     labels[0, 1] = 255
-    loss, likelihood = method.loss(parts, Batch(torch.randn(3, 1, 9, 10), labels), 0.5)
+    loss, likelihood = method.loss(model, Batch(torch.randn(3, 1, 9, 10), labels), 0.5)
     loss.backward()
     assert torch.isfinite(loss)
     assert likelihood > 0
-    assert all(torch.isfinite(w.grad).all() for w in parts.parameters() if w.grad is not None)
-    assert parts.log_truth(torch.randn(1, 1, 9, 10)).shape == (1, 3, 9, 10)
+    assert all(torch.isfinite(w.grad).all() for w in model.parameters() if w.grad is not None)
+    assert model.log_truth(torch.randn(1, 1, 9, 10)).shape == (1, 3, 9, 10)
 
 
 @pytest.mark.parametrize(("options", "words"), [
@@ -220,22 +197,3 @@ def test_one_rater_alone_is_refused():
     alone = Annotations.from_masks(truth[:, None], images=images, raters=["ann"])
     with pytest.raises(InputError, match="there is only ann"):
         Segmenter("mrprism", progress=False).fit(alone)
-
-
-def test_other_methods_say_that_they_know_no_recurrences(digits):
-    model = Segmenter("majority", max_epochs=1, progress=False).fit(digits.take(range(20)))
-    with pytest.raises(InputError, match="majority knows nothing of recurrence="):
-        model.predict_proba(digits.images[:1], recurrence=0)
-    with pytest.raises(InputError, match="learns nothing of its raters"):
-        model.rater_confidences_(digits.images[0])
-
-
-def test_global_cm_fuses_by_bayes(digits):
-    """Any method that learns matrices can fuse: here the posterior is worked out by hand."""
-    some = digits.take(range(24))
-    model = Segmenter("global-cm", max_epochs=2, progress=False).fit(some)
-    fused, prior = model.fuse(some.take([0])), model.predict_proba(some.images[:1]).astype(np.float64)
-    matrices = model.confusion(some.images[:1])[0]
-    scores = np.log(prior[0]) + sum(np.log(matrices[r][:, some.masks[0, r]]) for r in range(6))
-    expected = np.exp(scores) / np.exp(scores).sum(axis=0)
-    np.testing.assert_allclose(fused[0], expected, atol=1e-3)

@@ -87,10 +87,10 @@ def test_saved_and_loaded(model, tmp_path):
 
 
 def test_options_reach_the_network():
-    parts = make_method("prob-unet", "masks", {"latent": 3, "samples": 5}).build(
+    model = make_method("prob-unet", "masks", {"latent": 3, "samples": 5}).build(
         DataSpec(channels=1, raters=2, classes=2, dims=2)
     )
-    assert parts.truth.noise.shape == (5, 3)
+    assert model.truth.noise.shape == (5, 3)
 
 
 @pytest.mark.parametrize(

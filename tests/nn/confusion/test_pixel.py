@@ -12,17 +12,6 @@ from annotruth.nn import identity_scores, observed_log_likelihood
 SIZES = [(), (7,), (3, 5), (2, 3, 4)]
 
 
-def problem(size: tuple[int, ...], classes: int = 3, raters: int = 4, batch: int = 2, seed: int = 0) -> list[Tensor]:
-    """Random log_truth, scores, labels (some missing, one rater without any) and row weights, in double precision."""
-    generator = torch.Generator().manual_seed(seed)
-    log_truth = torch.randn(batch, classes, *size, generator=generator, dtype=torch.double).mul(2).log_softmax(dim=1)
-    scores = 3 * torch.randn(batch, raters, classes, classes, *size, generator=generator, dtype=torch.double)
-    labels = torch.randint(classes, (batch, raters, *size), generator=generator, dtype=torch.uint8)
-    labels[torch.rand(labels.shape, generator=generator) < 0.2] = 255
-    labels[:, -1] = 255
-    return [log_truth.requires_grad_(), scores.requires_grad_(), labels, torch.rand_like(log_truth)]
-
-
 def by_matrix_products(log_truth: Tensor, scores: Tensor, labels: Tensor, row_weight: Tensor) -> tuple[Tensor, Tensor]:
     """The same, one matrix and one product per pixel and rater."""
     batch, raters, classes = scores.shape[:3]
@@ -39,15 +28,9 @@ def by_matrix_products(log_truth: Tensor, scores: Tensor, labels: Tensor, row_we
     return torch.stack(log_likelihood, dim=1), torch.stack(trace, dim=1)
 
 
-@pytest.fixture(params=["one block", "many blocks"])
-def block_size(request, monkeypatch):
-    if request.param == "many blocks":
-        monkeypatch.setattr("annotruth.nn.confusion.base._BLOCK_SIZE_ON_CPU", 90)
-
-
 @pytest.mark.usefixtures("block_size")
 @pytest.mark.parametrize("size", SIZES)
-def test_values_and_gradients_are_those_of_matrix_products(size):
+def test_values_and_gradients_are_those_of_matrix_products(problem, size):
     log_truth, scores, labels, _ = inputs = problem(size)
     results = []
     for function in (observed_log_likelihood, by_matrix_products):
@@ -60,7 +43,7 @@ def test_values_and_gradients_are_those_of_matrix_products(size):
 
 
 @pytest.mark.parametrize("size", [(), (2,), (2, 2), (1, 2, 1)])
-def test_gradients_are_those_of_finite_differences(size):
+def test_gradients_are_those_of_finite_differences(problem, size):
     log_truth, scores, labels, row_weight = problem(size, raters=3)
     # Entries, and a whole row, far below what an exponential in single precision can hold.
     scores = scores.detach().clone()
@@ -72,7 +55,7 @@ def test_gradients_are_those_of_finite_differences(size):
         )
 
 
-def test_without_weights_the_trace_is_the_whole_diagonal():
+def test_without_weights_the_trace_is_the_whole_diagonal(problem):
     log_truth, scores, labels, _ = problem((4,))
     with_ones = observed_log_likelihood(log_truth, scores, labels, torch.ones_like(log_truth))
     torch.testing.assert_close(observed_log_likelihood(log_truth, scores, labels), with_ones)
@@ -94,7 +77,7 @@ def test_extreme_scores_stay_finite_and_keep_their_gradients():
         assert of_scores[0, 0, 0, 1].item() == pytest.approx(1, abs=0.01)  # say 1 more often, at full strength
 
 
-def test_an_extreme_score_changes_nothing_for_other_pixels():
+def test_an_extreme_score_changes_nothing_for_other_pixels(problem):
     log_truth, scores, labels, row_weight = (tensor.detach() for tensor in problem((30,)))
     extreme = scores.clone()
     extreme[..., 0] = -1000
@@ -108,7 +91,7 @@ def test_an_extreme_score_changes_nothing_for_other_pixels():
     torch.testing.assert_close(*results, rtol=1e-5, atol=1e-6)
 
 
-def test_missing_labels_are_worth_nothing():
+def test_missing_labels_are_worth_nothing(problem):
     log_truth, scores, _, _ = problem((6,))
     labels = torch.full((2, 4, 6), 255, dtype=torch.uint8)
     log_likelihood, _ = observed_log_likelihood(log_truth, scores, labels)
@@ -117,7 +100,7 @@ def test_missing_labels_are_worth_nothing():
         assert (gradient == 0).all()
 
 
-def test_half_precision_scores_are_worked_on_in_single_precision():
+def test_half_precision_scores_are_worked_on_in_single_precision(problem):
     log_truth, scores, labels, row_weight = (tensor.detach() for tensor in problem((6,)))
     half = scores.bfloat16().requires_grad_()
     ours = observed_log_likelihood(log_truth.bfloat16(), half, labels, row_weight)
@@ -128,7 +111,7 @@ def test_half_precision_scores_are_worked_on_in_single_precision():
     assert half.grad.dtype == torch.bfloat16
 
 
-def test_any_memory_layout_will_do():
+def test_any_memory_layout_will_do(problem):
     log_truth, scores, labels, row_weight = (tensor.detach() for tensor in problem((4, 6)))
     channels_last = scores.flatten(1, 3).to(memory_format=torch.channels_last).view(scores.shape)
     assert not channels_last.is_contiguous()

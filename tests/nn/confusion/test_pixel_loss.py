@@ -11,17 +11,6 @@ from annotruth.nn import PixelConfusion, noisy_label_loss, observed_log_likeliho
 SIZES = [(), (7,), (3, 5), (2, 3, 4)]
 
 
-def problem(size: tuple[int, ...], classes: int = 3, raters: int = 4, batch: int = 2) -> tuple[Tensor, Tensor, Tensor]:
-    """Random log_truth, scores and labels (some missing, one rater without any), in double precision."""
-    generator = torch.Generator().manual_seed(0)
-    log_truth = torch.randn(batch, classes, *size, generator=generator, dtype=torch.double).mul(2).log_softmax(dim=1)
-    scores = 3 * torch.randn(batch, raters, classes, classes, *size, generator=generator, dtype=torch.double)
-    labels = torch.randint(classes, (batch, raters, *size), generator=generator, dtype=torch.uint8)
-    labels[torch.rand(labels.shape, generator=generator) < 0.2] = 255
-    labels[:, -1] = 255
-    return log_truth.requires_grad_(), scores.requires_grad_(), labels
-
-
 def by_autograd(log_truth: Tensor, scores: Tensor, labels: Tensor, trace_weight: float, trace: str) -> Tensor:
     row_weight = log_truth.detach().exp() if trace == "posterior" else None
     log_likelihood, traces = observed_log_likelihood(log_truth, scores, labels, row_weight)
@@ -29,18 +18,12 @@ def by_autograd(log_truth: Tensor, scores: Tensor, labels: Tensor, trace_weight:
     return ((trace_weight * traces - log_likelihood) * given).sum() / given.sum()
 
 
-@pytest.fixture(params=["one block", "many blocks"])
-def block_size(request, monkeypatch):
-    if request.param == "many blocks":
-        monkeypatch.setattr("annotruth.nn.confusion.base._BLOCK_SIZE_ON_CPU", 90)
-
-
 @pytest.mark.usefixtures("block_size")
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(("trace_weight", "trace"), [(0.0, "plain"), (0.3, "plain"), (0.3, "posterior")])
 @pytest.mark.parametrize("extreme", [False, True])
-def test_values_and_gradients_are_those_of_autograd(size, trace_weight, trace, extreme):
-    log_truth, scores, labels = problem(size)
+def test_values_and_gradients_are_those_of_autograd(problem, size, trace_weight, trace, extreme):
+    log_truth, scores, labels, _ = problem(size)
     if extreme:
         with torch.no_grad():
             scores[0, 0, 0, 1] = -170
@@ -69,8 +52,8 @@ def test_extreme_scores_stay_finite_and_keep_their_gradients(row):
     assert of_scores[0, 0, 0, 1].item() == pytest.approx(-1, abs=0.02)  # say 1 more often, at full strength
 
 
-def test_an_extreme_score_changes_nothing_for_other_pixels():
-    log_truth, scores, labels = problem((30,))
+def test_an_extreme_score_changes_nothing_for_other_pixels(problem):
+    log_truth, scores, labels, _ = problem((30,))
     gradients = []
     for score in (scores[..., :1], torch.full_like(scores[..., :1], -1000)):
         single = torch.cat([score, scores[..., 1:]], dim=-1).detach().float().requires_grad_()
@@ -80,8 +63,8 @@ def test_an_extreme_score_changes_nothing_for_other_pixels():
     torch.testing.assert_close(gradients[0][..., 1:], gradients[1][..., 1:])
 
 
-def test_half_precision_scores_are_worked_on_in_single_precision():
-    log_truth, scores, labels = problem((6,))
+def test_half_precision_scores_are_worked_on_in_single_precision(problem):
+    log_truth, scores, labels, _ = problem((6,))
     half = scores.detach().bfloat16().requires_grad_()
     loss, _ = noisy_label_loss(log_truth.detach().bfloat16(), PixelConfusion(half), labels)
     assert loss.dtype == torch.float32
@@ -92,16 +75,16 @@ def test_half_precision_scores_are_worked_on_in_single_precision():
     assert half.grad.dtype == torch.bfloat16
 
 
-def test_any_memory_layout_will_do():
-    log_truth, scores, labels = problem((4, 6))
+def test_any_memory_layout_will_do(problem):
+    log_truth, scores, labels, _ = problem((4, 6))
     channels_last = scores.detach().flatten(1, 3).to(memory_format=torch.channels_last).view(scores.shape)
     assert not channels_last.is_contiguous()
     loss, _ = noisy_label_loss(log_truth, PixelConfusion(channels_last), labels, 0.1)
     torch.testing.assert_close(loss, noisy_label_loss(log_truth, PixelConfusion(scores), labels, 0.1)[0])
 
 
-def test_where_nothing_is_learnt_no_gradient_is_computed():
-    log_truth, scores, labels = problem((6,))
+def test_where_nothing_is_learnt_no_gradient_is_computed(problem):
+    log_truth, scores, labels, _ = problem((6,))
     with torch.no_grad():
         loss, likelihood = noisy_label_loss(log_truth, PixelConfusion(scores), labels, 0.1)
     assert not loss.requires_grad
@@ -113,17 +96,17 @@ def test_where_nothing_is_learnt_no_gradient_is_computed():
     assert scores.grad is None
 
 
-def test_gradients_are_handed_out_once():
-    log_truth, scores, labels = problem((6,))
+def test_gradients_are_handed_out_once(problem):
+    log_truth, scores, labels, _ = problem((6,))
     loss, _ = noisy_label_loss(log_truth, PixelConfusion(scores), labels)
     loss.backward(retain_graph=True)
     with pytest.raises(RuntimeError, match="compute the loss once more"):
         loss.backward()
 
 
-def test_only_gradients_are_kept_for_the_backward_pass():
+def test_only_gradients_are_kept_for_the_backward_pass(problem):
     """The scores themselves are kept by nobody, and so nothing else of their size."""
-    log_truth, scores, labels = problem((16, 16), classes=5)
+    log_truth, scores, labels, _ = problem((16, 16), classes=5)
     kept = 0
 
     def note(tensor: Tensor) -> Tensor:

@@ -5,23 +5,8 @@ from __future__ import annotations
 import re
 
 import numpy as np
-import pytest
 
 from annotruth import Annotations, Segmenter, report
-from annotruth.simulate import noisy_digits, simulate_drawings
-
-
-@pytest.fixture(scope="module")
-def drawn():
-    images, truth, _ = noisy_digits(12, ink=127)
-    simulation = simulate_drawings(truth, positive=0.5, negative=0.3, strength=0, raters=["ann", "bob"])
-    return Annotations.from_masks(
-        simulation.masks,
-        images=images,
-        negatives=simulation.negatives,
-        raters=["ann", "bob"],
-        classes=["none", "digit"],
-    )
 
 
 def test_coarse_cm_shows_m(drawn, tmp_path):

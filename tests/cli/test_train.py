@@ -1,0 +1,154 @@
+"""annotruth train: what a run leaves, what it keeps, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import nibabel
+import numpy as np
+import pytest
+from PIL import Image
+
+# Trainings of one epoch: a model that knows little is rightly doubted.
+pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
+
+Run = Callable[..., Any]
+
+QUICK = ("--epochs", 1, "--quiet", "--accelerator", "cpu")
+
+RATERS = ("blank", "good", "over", "under", "wrong")
+
+
+def test_a_trained_run(home: Path) -> None:
+    assert (home / "run" / "model.annotruth").is_file()
+    assert (home / "run" / "checkpoints" / "last.ckpt").is_file()
+    asked = json.loads((home / "run" / "run.json").read_text())
+    assert asked["params"]["max_epochs"] == 1
+    assert asked["cases"] == str((home / "cases").resolve())
+
+
+def test_a_finished_run_is_kept_unless_told_otherwise(
+    annotruth: Run, home: Path, tmp_path: Path, fingerprint: Run
+) -> None:
+    run = Path(shutil.copytree(home / "run", tmp_path / "run"))
+    before = fingerprint(run)
+    ended = annotruth("train", home / "cases", "-o", run, *QUICK)
+    assert ended.code == 2
+    assert "already holds a run; go on with --resume, or start anew with --overwrite" in ended.err
+    assert fingerprint(run) == before
+    assert annotruth("train", home / "cases", "-o", run, "--resume", "--quiet").code == 0
+    assert annotruth("train", home / "cases", "-o", run, "--overwrite", *QUICK, "--method", "majority").code == 0
+    assert json.loads((run / "run.json").read_text())["params"]["method"] == "majority"
+
+
+def test_one_rater_is_enough_with_a_warning(annotruth: Run, cases: Path, out: Path) -> None:
+    for rater in set(RATERS) - {"good"}:
+        shutil.rmtree(cases / "raters" / rater)
+    checked = annotruth("check", cases)
+    assert checked.code == 0
+    assert "good is the only rater" in checked.out
+    ended = annotruth("train", cases, "-o", out, *QUICK)
+    assert ended.code == 0
+    assert "Only one rater labelled anything: errors cannot be told from the truth" in ended.err
+    assert (out / "model.annotruth").is_file()
+
+
+def replace(file: Path, suffix: str, content: bytes | np.ndarray) -> None:
+    """Put another file in the place of one."""
+    file.unlink()
+    target = file.with_suffix(suffix)
+    if isinstance(content, bytes):
+        target.write_bytes(content)
+    elif suffix == ".npy":
+        np.save(target, content)
+    else:
+        Image.fromarray(content).save(target)
+
+
+def truncated_nifti(file: Path) -> None:
+    file.unlink()
+    target = file.with_suffix(".nii.gz")
+    nibabel.save(nibabel.Nifti1Image(np.zeros((28, 28), dtype=np.float32), np.eye(4)), target)
+    target.write_bytes(target.read_bytes()[:-30])
+
+
+IMAGE, MASK = "images/digit_3.png", "raters/over/digit_3.png"
+
+SPOILT: dict[str, tuple[Callable[[Path], object], str]] = {
+    "no image": (lambda f: (f / IMAGE).unlink(), "there is a mask, but images/ holds no image"),
+    "another size": (lambda f: replace(f / MASK, ".png", np.zeros((27, 28), np.uint8)), "size 27×28 but the image"),
+    "label outside": (lambda f: replace(f / MASK, ".png", np.full((28, 28), 7, np.uint8)), "label 7 lies outside"),
+    "rubbish as NIfTI": (lambda f: replace(f / IMAGE, ".nii.gz", b"\x1f\x8b rubbish"), "cannot be read"),
+    "truncated NIfTI": (lambda f: truncated_nifti(f / IMAGE), "cannot be read"),
+    "rubbish as PNG": (lambda f: (f / MASK).write_bytes(b"rubbish"), "cannot be read"),
+    "truncated PNG mask": (lambda f: (f / MASK).write_bytes((f / MASK).read_bytes()[:60]), "cannot be read"),
+    "truncated PNG image": (lambda f: (f / IMAGE).write_bytes((f / IMAGE).read_bytes()[:300]), "cannot be read"),
+    "NaN in an image": (lambda f: replace(f / IMAGE, ".npy", np.full((28, 28), np.nan, np.float32)), "non-finite"),
+    "fractions": (lambda f: replace(f / MASK, ".npy", np.full((28, 28), 0.5)), "whole numbers"),
+    "no rater": (lambda f: shutil.rmtree(f / "raters"), "there is not a single mask"),
+    "no image at all": (lambda f: [file.unlink() for file in (f / "images").iterdir()], "the folder holds no image"),
+    "damaged dataset.json": (lambda f: (f / "dataset.json").write_text("{"), "not JSON"),
+    "nothing": (lambda f: shutil.rmtree(f), "there is no such file or folder"),
+}
+
+
+@pytest.mark.parametrize("how", SPOILT)
+def test_bad_cases_are_refused_and_left_alone(
+    assert_one_paragraph: Run, annotruth: Run, cases: Path, out: Path, fingerprint: Run, how: str
+) -> None:
+    spoil, message = SPOILT[how]
+    spoil(cases)
+    before = fingerprint(cases.parent)
+    checked = annotruth("check", cases)
+    assert checked.code == 2
+    assert message in checked.out
+    ended = annotruth("train", cases, "-o", out, *QUICK)
+    assert ended.code == 2
+    assert message in ended.err
+    assert_one_paragraph(ended.err)
+    if how not in ("no rater", "no image at all", "damaged dataset.json", "nothing"):
+        assert "digit_3" in ended.err
+    assert fingerprint(cases.parent) == before, "nothing is changed, and nothing is made"
+
+
+def test_bad_cases_do_not_cost_an_earlier_run(
+    annotruth: Run, cases: Path, home: Path, tmp_path: Path, fingerprint: Run
+) -> None:
+    run = Path(shutil.copytree(home / "run", tmp_path / "run"))
+    before = fingerprint(run)
+    (cases / MASK).write_bytes(b"rubbish")
+    assert annotruth("train", cases, "-o", run, "--overwrite", *QUICK).code == 2
+    assert annotruth("train", home / "cases", "-o", run, "--overwrite", "--epochs", 0).code == 2
+    assert fingerprint(run) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--method", "magic"], "Unknown method 'magic'. Known: "),
+        (["--option", "magic=1"], "no option 'magic'"),
+        (["--option", "magic"], "An option is written name=value"),
+        (["--epochs", "0"], "max_epochs must be positive"),
+        (["--validation", "2"], "0 ≤ validation < 1"),
+        (["--accelerator", "quantum"], "'quantum' cannot be used"),
+        (["--resume"], "holds no run"),
+    ],
+)
+def test_wrong_settings_of_training(
+    assert_one_paragraph: Run, annotruth: Run, home: Path, out: Path, arguments: list[str], message: str
+) -> None:
+    ended = annotruth("train", home / "cases", "-o", out, "--quiet", *arguments)
+    assert ended.code == 2
+    assert message in ended.err
+    assert_one_paragraph(ended.err)
+    assert not out.exists()
+
+
+def test_resuming_with_other_cases_is_refused(annotruth: Run, home: Path, cases: Path) -> None:
+    ended = annotruth("train", cases, "-o", home / "run", "--resume", "--quiet")
+    assert ended.code == 2
+    assert "learns from" in ended.err

@@ -1,0 +1,59 @@
+"""annotruth predict and report, on a run of one epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tifffile
+from PIL import Image
+
+# Trainings of one epoch: a model that knows little is rightly doubted.
+pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
+
+Run = Callable[..., Any]
+
+
+RATERS = ("blank", "good", "over", "under", "wrong")
+
+
+def test_predicting(annotruth: Run, home: Path, out: Path, fingerprint: Run) -> None:
+    before = fingerprint(home)
+    ended = annotruth("predict", home / "run", home / "digits" / "images", "-o", out, "-q")
+    assert ended.code == 0
+    assert "12 images labelled" in ended.out
+    label = np.asarray(Image.open(out / "labels" / "digit_3.png"))
+    assert label.shape == (28, 28)
+    assert set(np.unique(label)) <= {0, 1}
+    assert (out / "probabilities" / "digit_3.tiff").is_file()
+    one = annotruth("predict", home / "run" / "model.annotruth", home / "digits/images/digit_3.png", "-o", out / "one")
+    assert one.code == 0
+    np.testing.assert_array_equal(np.asarray(Image.open(out / "one" / "labels" / "digit_3.png")), label)
+    assert fingerprint(home) == before
+
+
+def test_predicting_after_a_recurrence_and_with_confidences(annotruth: Run, home: Path, out: Path) -> None:
+    run, images = out / "run", home / "digits" / "images"
+    assert (
+        annotruth(
+            "train", home / "cases", "-o", run, "--method", "mrprism", "--epochs", 1, "--quiet", "--accelerator", "cpu"
+        ).code
+        == 0
+    )
+    found = []
+    for number, asked in enumerate([(), ("--recurrence", 0), ("--confidence", "over=9", "--confidence", "blank=0")]):
+        assert annotruth("predict", run, images, "-o", out / str(number), "-q", *asked).code == 0
+        found.append(tifffile.imread(out / str(number) / "probabilities" / "digit_3.tiff"))
+    assert not np.allclose(found[0], found[1])
+    assert not np.allclose(found[0], found[2])
+
+
+def test_reporting(annotruth: Run, home: Path, out: Path) -> None:
+    ended = annotruth("report", home / "run", "-o", out / "seen.html")
+    assert ended.code == 0
+    assert "in a browser" in ended.out
+    page = (out / "seen.html").read_text()
+    assert all(rater in page for rater in RATERS)

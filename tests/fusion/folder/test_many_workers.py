@@ -1,0 +1,127 @@
+"""Threads, processes and Dask fuse the same folder to the same bits, also if some of them are killed."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotruth.errors import InputError
+from annotruth.fusion.folder import fuse
+from annotruth.parallel.threads import threads
+
+Read = Callable[[Path], dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def many(
+    write_folder: Callable[..., None], spoil: Callable[[Path, str], None], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """Sixty cases, one of them bad."""
+    folder = tmp_path_factory.mktemp("many") / "cases"
+    write_folder(folder, 60)
+    (folder / "dataset.json").unlink()
+    spoil(folder, "damaged")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def alone(many: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What one process with one thread makes of them."""
+    out = tmp_path_factory.mktemp("alone") / "out"
+    with threads(1):
+        fuse(many, out)
+    return out
+
+
+@pytest.fixture
+def same(results: Read, note: Read) -> Callable[[Path, Path], None]:
+    """Find the same results in two folders, and the same notes but for time and place."""
+
+    def compare(one: Path, other: Path) -> None:
+        assert results(one) == results(other)
+        differ = {key for key, value in note(one).items() if note(other)[key] != value}
+        assert differ <= {"seconds", "source", "set_aside"}
+        assert [each["case"] for each in note(one)["set_aside"]] == [each["case"] for each in note(other)["set_aside"]]
+
+    return compare
+
+
+def test_threads_change_nothing(same: Callable[[Path, Path], None], many: Path, alone: Path, out: Path) -> None:
+    with threads(3):
+        fuse(many, out)
+    same(out, alone)
+
+
+def test_a_killed_process_loses_nothing(same: Callable[[Path, Path], None], many: Path, alone: Path, out: Path) -> None:
+    killed = []
+
+    def kill(stage: str, done: int, total: int) -> None:
+        if (stage, done) in (("Counting votes", 5), ("Writing", 5)):
+            victim = multiprocessing.active_children()[0]
+            with suppress(ProcessLookupError):  # it is dead already, and nobody has noticed yet
+                os.kill(victim.pid, signal.SIGKILL)
+            killed.append(victim.pid)
+
+    fuse(many, out, jobs=2, progress=kill)
+    assert len(killed) == 2
+    same(out, alone)
+
+
+def test_every_method_in_processes(same: Callable[[Path, Path], None], cases: Path, tmp_path: Path) -> None:
+    smooth = {"smoothing": 0.5}
+    for method, scope, options in [
+        ("spatial-staple", "dataset", {}), ("spatial-staple", "case", {}), ("mean", "dataset", {}),
+        ("staple", "dataset", smooth), ("staple", "case", smooth),
+    ]:  # fmt: skip
+        for jobs in (1, 2):
+            fuse(cases, tmp_path / f"{method} {scope} {jobs}", method, scope=scope, options=options, jobs=jobs)
+        same(tmp_path / f"{method} {scope} 2", tmp_path / f"{method} {scope} 1")
+
+
+def test_cases_are_smoothed_where_the_workers_are(cases: Path, out: Path) -> None:
+    stages = []
+    fuse(cases, out, options={"smoothing": 0.5}, progress=lambda stage, done, total: stages.append((stage, done)))
+    rounds = stages.count(("Refining", 3))
+    assert rounds >= 2
+    assert stages.count(("Writing", 3)) == 1
+
+
+def test_a_killed_dask_worker_loses_nothing(
+    same: Callable[[Path, Path], None], many: Path, alone: Path, out: Path
+) -> None:
+    distributed = pytest.importorskip("distributed")
+    killed = []
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, worker_dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+
+        def kill(stage: str, done: int, total: int) -> None:
+            if (stage, done) == ("Writing", 5):
+                killed.append(next(iter(client.run(os.getpid).values())))
+                os.kill(killed[0], signal.SIGKILL)
+
+        fuse(many, out, scheduler=cluster.scheduler_address, progress=kill)
+    assert len(killed) == 1
+    same(out, alone)
+
+
+def test_dask_that_is_not_there(cases: Path, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("annotruth.parallel.dask._ANSWER_WITHIN", 1)
+    for address in ("tcp://127.0.0.1:9", "nonsense://"):
+        with pytest.raises(InputError, match="No Dask scheduler answers"):
+            fuse(cases, out, scheduler=address)
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(InputError, match=r"pip install 'annotruth\[dask\]'"):
+        fuse(cases, out, scheduler="tcp://127.0.0.1:9")
+    assert not out.exists()
