@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,10 @@ import nibabel
 import numpy as np
 import pytest
 from PIL import Image
+
+from annotruth import Segmenter
+from annotruth.io.formats import png
+from annotruth.training import runs
 
 # Trainings of one epoch: a model that knows little is rightly doubted.
 pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
@@ -152,3 +157,32 @@ def test_resuming_with_other_cases_is_refused(annotruth: Run, home: Path, cases:
     ended = annotruth("train", cases, "-o", home / "run", "--resume", "--quiet")
     assert ended.code == 2
     assert "learns from" in ended.err
+
+
+@pytest.mark.parametrize("method", ["pixel-cm", "mean"])
+def test_every_file_is_read_once_and_one_estimator_is_made(
+    annotruth: Run, cases: Path, out: Path, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: Counter[Path] = Counter()
+    for kind in ("read_mask", "read_image"):
+        original = getattr(png, kind)
+
+        def counting(path: Path, *more: int, original: Run = original) -> np.ndarray:
+            read[path] += 1
+            return original(path, *more)
+
+        monkeypatch.setattr(png, kind, counting)
+    made = []
+
+    def make(**params: Any) -> Segmenter:
+        made.append(Segmenter(**params))
+        return made[-1]
+
+    monkeypatch.setattr(runs, "Segmenter", make)
+    assert (cases / "dataset.json").is_file(), "it names the classes, so that masks need not be read to find them"
+    ended = annotruth("train", cases, "-o", out, "--method", method, *QUICK)
+    assert ended.code == 0, ended.err
+    assert len(made) == 1
+    assert len(read) == 12 * (1 + len(RATERS))
+    # The first mask is read once more to see what its pixel values mean.
+    assert read.total() - len(read) <= 1, read.most_common(3)
