@@ -30,7 +30,7 @@ test: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile -q
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -q
 
 docs: $(VENV)/.installed-docs
 	$(BIN)/mkdocs build --strict

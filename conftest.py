@@ -1,11 +1,30 @@
-"""Examples in documents and docstrings train on small digits for an epoch or two, and are rightly warned of."""
+"""Which tests come first, and what examples in documents and docstrings are rightly warned of.
+
+They train on small digits for an epoch or two.
+"""
 
 import pytest
 
 EXPECTED = ("IdentifiabilityWarning", "SmallImageWarning")
 
 
+LONG = (
+    "test_ddp.py",
+    "test_ddp_labels.py",
+    "test_runner.py",
+    "test_many_workers.py",
+    "test_stores.py",
+    "test_workers.py",
+    "test_recovery.py",
+    "test_contract.py",
+    "tutorial.md",
+    "test_mrprism.py",
+)
+"""Files that take longest: begun first, so that no process is left alone with one of them at the end."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
     for item in items:
         if isinstance(item, pytest.DoctestItem):
             for name in EXPECTED:
