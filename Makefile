@@ -37,6 +37,7 @@ docs: $(VENV)/.installed-docs
 
 tables: $(VENV)/.installed
 	$(BIN)/python -m tools.tables
+	$(BIN)/python -m tools.ways
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks $(if $(DATA),--data $(DATA))

@@ -1,10 +1,12 @@
-"""Tables in the documentation follow from the code."""
+"""Tables and drawings in the documentation follow from the code."""
 
 from __future__ import annotations
 
 import sys
 from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -15,12 +17,20 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def tables():
+    return _tool("tables")
+
+
+@pytest.fixture(scope="module")
+def ways():
+    return _tool("ways")
+
+
+def _tool(name: str) -> ModuleType:
     sys.path.insert(0, str(ROOT))
     try:
-        from tools import tables
+        return import_module(f"tools.{name}")
     finally:
         sys.path.remove(str(ROOT))
-    return tables
 
 
 def test_no_table_is_stale(tables):
@@ -40,3 +50,7 @@ def test_a_new_method_makes_the_tables_stale(tables, monkeypatch):
     new = type("BrandNew", (mean,), {"__module__": mean.__module__})
     monkeypatch.setitem(METHODS, ("brand-new", "masks"), new)
     assert len(tables.stale()) == 2
+
+
+def test_no_module_is_drawn_that_is_not_there(ways):
+    assert ways.missing() == []
