@@ -90,7 +90,7 @@ WAYS: dict[str, tuple[str, tuple[Stop, ...]]] = {
             Stop(
                 ("fusion/staple.py", "fusion/dawid_skene.py", "fusion/em.py"),
                 "estimate: expectation-maximisation, its loop in one file",
-                "FusionState: matrices, frequencies, anything an estimator learns",
+                "FusionState: whatever an estimator learns",
             ),
             Stop(
                 ("fusion/folder/__init__.py", "parallel/workers.py"),
@@ -103,12 +103,12 @@ WAYS: dict[str, tuple[str, tuple[Stop, ...]]] = {
     "classifier": (
         "Classifier().fit(X, answers)",
         (
-            Stop(("training/inputs.py",), "whatever people have", "Annotations: a label table with features or images"),
+            Stop(("training/inputs.py",), "whatever people have", "Annotations: a table with features or images"),
             Stop(("training/classifier.py", "methods/registry.py"), "checks; the method is resolved once", "method_"),
             Stop(
                 ("training/datasets.py",),
                 "answers become targets (method.label_targets), features z-scores",
-                "batches that list only the raters who answered something in them",
+                "batches, each with the raters who answered in it",
             ),
             Stop(("training/trainer.py", "training/module.py"), "epochs, early stopping; each step a loss"),
             Stop(

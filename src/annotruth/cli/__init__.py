@@ -10,12 +10,14 @@ import typer
 
 from annotruth import __version__
 from annotruth.cli.check import check
-from annotruth.cli.experiments import demo, reproduce
+from annotruth.cli.demo import demo
 from annotruth.cli.fuse import fuse
+from annotruth.cli.predict import predict
 from annotruth.cli.printing import plain_warnings, say
+from annotruth.cli.report import report
+from annotruth.cli.reproduce import reproduce
 from annotruth.cli.simulate import simulate
 from annotruth.cli.train import train
-from annotruth.cli.use import predict, report
 from annotruth.errors import AnnotruthError, InputError
 
 __all__ = ["app", "main"]

@@ -1,4 +1,4 @@
-"""annotruth predict and report: what a trained model is for."""
+"""annotruth predict: new images or items, labelled by a trained model."""
 
 from __future__ import annotations
 
@@ -95,19 +95,3 @@ def _classify(
             probabilities.append(model.predict_proba(data.take(np.arange(start, min(start + BLOCK, len(data))))))
     path = write_label_table(output / "labels.csv", data, np.concatenate(probabilities))
     screen.print(f"{len(data)} items labelled: {path}.")
-
-
-def report(
-    run: Annotated[Path, typer.Argument(help="A run's folder.")],
-    cases: Annotated[Optional[Path], typer.Option(help="Show these cases instead of those trained on.")] = None,
-    output: Annotated[Optional[Path], typer.Option("--output", "-o", help="Where to write it.")] = None,
-) -> None:
-    """Write one HTML file: raters, their errors, the cases to look at again, training curves."""
-    from annotruth.reporting import report as write_report
-    from annotruth.training import load_model
-    from annotruth.training.runs import open_run
-
-    opened = open_run(run)
-    model = load_model(opened.model)
-    path = write_report(model, opened.annotations(cases), output or opened.report)
-    screen.print(f"Open [bold]{path}[/] in a browser.")

@@ -1,4 +1,4 @@
-"""annotruth predict and report, on a run of one epoch."""
+"""annotruth predict: masks and probabilities in the images' own format."""
 
 from __future__ import annotations
 
@@ -49,11 +49,3 @@ def test_predicting_after_a_recurrence_and_with_confidences(annotruth: Run, home
         found.append(tifffile.imread(out / str(number) / "probabilities" / "digit_3.tiff"))
     assert not np.allclose(found[0], found[1])
     assert not np.allclose(found[0], found[2])
-
-
-def test_reporting(annotruth: Run, home: Path, out: Path) -> None:
-    ended = annotruth("report", home / "run", "-o", out / "seen.html")
-    assert ended.code == 0
-    assert "in a browser" in ended.out
-    page = (out / "seen.html").read_text()
-    assert all(rater in page for rater in RATERS)

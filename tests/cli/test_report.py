@@ -1,0 +1,25 @@
+"""annotruth report: one HTML file about a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# Trainings of one epoch: a model that knows little is rightly doubted.
+pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
+
+Run = Callable[..., Any]
+
+
+RATERS = ("blank", "good", "over", "under", "wrong")
+
+
+def test_reporting(annotruth: Run, home: Path, out: Path) -> None:
+    ended = annotruth("report", home / "run", "-o", out / "seen.html")
+    assert ended.code == 0
+    assert "in a browser" in ended.out
+    page = (out / "seen.html").read_text()
+    assert all(rater in page for rater in RATERS)
