@@ -128,7 +128,7 @@ def test_a_constant_channel_becomes_zero():
 def test_data_that_do_not_fit_into_memory_give_the_same_batches(make_cases, monkeypatch):
     annotations = make_cases(6, (9, 9))
     kept = MaskDataset(annotations, make_method("majority", "masks"), (5, 5), augment=True).standardise(AS_IT_IS)
-    monkeypatch.setattr(data, "MEMORY", 0)
+    monkeypatch.setattr(data, "MAX_BYTES_IN_MEMORY", 0)
     read = MaskDataset(annotations, make_method("majority", "masks"), (5, 5), augment=True).standardise(AS_IT_IS)
     assert kept.in_memory
     assert not read.in_memory

@@ -65,7 +65,7 @@ class FusionEstimator(BaseEstimator):
     has_item_state = False
     """Whether the state holds something for single items, in ``FusionState.items``."""
     warns_of_identifiability = True
-    _given: MaskStore | AnswerStore
+    _store: MaskStore | AnswerStore
 
     # -- the contract -------------------------------------------------------------------------------------------
 
@@ -179,7 +179,7 @@ class FusionEstimator(BaseEstimator):
         self._class_names = annotations.classes
         n_classes, by_case = len(self.classes_), self.scope == "case" or self.has_item_state
         is_masks = annotations.kind == "masks"
-        self._given = MaskStore(n_classes, only, by_case) if is_masks else AnswerStore(n_classes, only)
+        self._store = MaskStore(n_classes, only, by_case) if is_masks else AnswerStore(n_classes, only)
         self._add(annotations, gold, patterns)
         self._forget_last()
         self.case_states_ = [state for state, _ in cases]
@@ -200,23 +200,23 @@ class FusionEstimator(BaseEstimator):
         if annotations.classes != self._class_names:
             before, now = shorten(self._class_names), shorten(annotations.classes)
             raise InputError(f"The classes must stay the same: {before} before, {now} now.")
-        if (annotations.kind == "masks") != isinstance(self._given, MaskStore):
+        if (annotations.kind == "masks") != isinstance(self._store, MaskStore):
             raise InputError("Masks and label tables do not mix: add the kind of labels that fit was given.")
         self._add(annotations, gold, patterns)
         return self._learn(replace(self.state_, items={}).for_raters(len(self.raters_)), None)
 
     def _add(self, annotations: Annotations, gold: Gold, patterns: Sequence[Patterns] | None) -> None:
-        if isinstance(self._given, MaskStore):
-            self._given.add(annotations, gold, patterns)
+        if isinstance(self._store, MaskStore):
+            self._store.add(annotations, gold, patterns)
         else:
-            self._given.add(annotations, gold)
-        self.items_, self.raters_ = self._given.items, self._given.raters
+            self._store.add(annotations, gold)
+        self.items_, self.raters_ = self._store.items, self._store.raters
         self._tables: dict[int, tuple[PatternLookup, np.ndarray]] = {}
 
     def _learn(self, start: FusionState | None, run_cases: RunCases | None) -> Self:
         """Estimate from all that was given, going on from what was learnt before."""
-        votes = self._given.votes()
-        self.labelled_counts_, self.unlabelled_ = votes.labelled_counts(), self._given.unlabelled
+        votes = self._store.votes()
+        self.labelled_counts_, self.unlabelled_ = votes.labelled_counts(), self._store.unlabelled
         if self.scope == "case":
             state = self._estimate_cases()
         else:
@@ -296,7 +296,7 @@ class FusionEstimator(BaseEstimator):
                 self.confusion_, self.prior_, self.labelled_counts_,
                 None if anchored else co_labelling_groups(votes.answers.item, votes.answers.rater, votes.n_raters),
                 raters=self.raters_, classes=self.classes_, anchored=anchored, stacklevel=5,
-                yardstick=FUSED_MASKS if isinstance(self._given, MaskStore) else ANSWERS,
+                yardstick=FUSED_MASKS if isinstance(self._store, MaskStore) else ANSWERS,
             )  # fmt: skip
 
     # -- handing results out ------------------------------------------------------------------------------------
@@ -310,8 +310,8 @@ class FusionEstimator(BaseEstimator):
         Of classes that are tied, the one that comes first in ``classes_`` wins.
         """
         self._check_fitted()
-        if isinstance(self._given, AnswerStore):
-            return best_classes(self.posterior(self._given.votes(), self.state_))
+        if isinstance(self._store, AnswerStore):
+            return best_classes(self.posterior(self._store.votes(), self.state_))
         return self._fill((), np.uint8)
 
     def predict_proba(self) -> np.ndarray | list[np.ndarray]:
@@ -323,8 +323,8 @@ class FusionEstimator(BaseEstimator):
         (classes, *spatial) where sizes differ
         """
         self._check_fitted()
-        if isinstance(self._given, AnswerStore):
-            return self.posterior(self._given.votes(), self.state_)
+        if isinstance(self._store, AnswerStore):
+            return self.posterior(self._store.votes(), self.state_)
         return self._fill((len(self.classes_),), np.float32)
 
     def predict_item(self, index: int) -> np.ndarray:
@@ -420,9 +420,9 @@ class FusionEstimator(BaseEstimator):
 
     @property
     def _masks(self) -> MaskStore:
-        if not isinstance(self._given, MaskStore):
+        if not isinstance(self._store, MaskStore):
             raise InputError("A label table has no cases to go through one by one: use predict or predict_proba.")
-        return self._given
+        return self._store
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "state_"):

@@ -121,7 +121,7 @@ def accuracy(prediction: np.ndarray, truth: np.ndarray) -> float:
     prediction, truth = np.asarray(prediction), np.asarray(truth)
     if prediction.shape != truth.shape:
         raise InputError(f"The prediction has shape {prediction.shape} but the truth has {truth.shape}.")
-    counted = _given(prediction) & _given(truth)
+    counted = _is_known(prediction) & _is_known(truth)
     return float((prediction[counted] == truth[counted]).mean()) if counted.any() else float("nan")
 
 
@@ -216,7 +216,7 @@ def _known_rows(estimate: np.ndarray, truth: np.ndarray) -> np.ndarray:
     return difference
 
 
-def _given(labels: np.ndarray) -> np.ndarray:
+def _is_known(labels: np.ndarray) -> np.ndarray:
     is_mask = labels.dtype == np.uint8 or labels.ndim > 2
     return (labels >= 0) & (labels != MISSING_PIXEL) if is_mask else labels >= 0
 

@@ -23,7 +23,7 @@ from annotruth.validation import MISSING_LABEL, MISSING_PIXEL
 
 Progress = Callable[[int, int], None]
 """Told how many items are read, of how many."""
-MEMORY = 2 * 2**30
+MAX_BYTES_IN_MEMORY = 2 * 2**30
 """Bytes of images and masks up to which a whole data set is kept in memory."""
 LARGEST_WHOLE = {2: 256, 3: 64}
 """Side up to which images are trained on whole, by number of axes; larger ones are cut into patches of this side."""
@@ -128,7 +128,7 @@ class MaskDataset(Items):
         self.patch, self.augment, self.seed, self.with_truth = patch, augment, seed, with_truth
         pixels = sum(int(np.prod(annotations.shape(i))) for i in range(len(annotations)))
         first = self._read_image(0)
-        self.in_memory = pixels * (4 * len(first) + len(annotations.raters)) <= MEMORY
+        self.in_memory = pixels * (4 * len(first) + len(annotations.raters)) <= MAX_BYTES_IN_MEMORY
         self._raw: list[np.ndarray] = []  # until they are standardised
         self._images: list[Tensor] = []
         self._labels: list[Tensor] = []
@@ -216,7 +216,7 @@ class LabelTableDataset(Items):
         self.annotations = annotations
         self._first = first_answers(annotations.answers, len(annotations))
         self._shape = annotations.item_image(0).shape
-        self.in_memory = 4 * len(annotations) * int(np.prod(self._shape)) <= MEMORY
+        self.in_memory = 4 * len(annotations) * int(np.prod(self._shape)) <= MAX_BYTES_IN_MEMORY
         self._kept: Tensor | None = None
 
     def measure(self) -> Standard:
@@ -259,7 +259,7 @@ class LabelTableDataset(Items):
 def read_images(annotations: Annotations, tell: Progress | None = None) -> Annotations:
     """The same annotations with all images in memory, if they fit and are of one size: files are then read once."""
     shape = annotations.item_image(0).shape
-    if isinstance(annotations._images, np.ndarray) or 4 * len(annotations) * int(np.prod(shape)) > MEMORY:
+    if isinstance(annotations._images, np.ndarray) or 4 * len(annotations) * int(np.prod(shape)) > MAX_BYTES_IN_MEMORY:
         return annotations
     images = []
     for index in range(len(annotations)):

@@ -7,7 +7,12 @@ import torch
 from annotruth import Classifier
 from annotruth.fusion.em import confusion_from_counts
 from annotruth.methods import Batch, DataSpec, make_method
-from annotruth.methods.confusion.global_cm_table import FAITHFUL, POOLED, UNSEEN, with_least_trace
+from annotruth.methods.confusion.global_cm_table import (
+    ANY_PSEUDO_COUNT,
+    POOLED_PSEUDO_COUNT,
+    RIGHT_PSEUDO_COUNT,
+    with_least_trace,
+)
 from annotruth.simulate import label_group, simulate_labels
 
 SPEC = DataSpec(channels=3, raters=3, classes=3, dims=0, task="labels")
@@ -58,9 +63,9 @@ def test_first_everybody_is_judged_by_the_clearest_items_and_drawn_to_the_mean(m
     method.stages.finish(model.eval(), [Batch(images, labels, raters=torch.arange(3))])
     counts = np.zeros((3, 3, 3))
     counts[0, 0, 0] = counts[0, 1, 1] = counts[1, 2, 2] = 1  # of two items of the first class, one is enough
-    before = FAITHFUL * np.eye(3) + UNSEEN
+    before = RIGHT_PSEUDO_COUNT * np.eye(3) + ANY_PSEUDO_COUNT
     pooled = confusion_from_counts(counts.sum(axis=0, keepdims=True), before)
-    expected = confusion_from_counts(counts, before + POOLED * pooled)
+    expected = confusion_from_counts(counts, before + POOLED_PSEUDO_COUNT * pooled)
     np.testing.assert_allclose(model.annotators.matrices, expected, rtol=1e-5)
     assert model.stage == 1
 

@@ -54,7 +54,7 @@ class OracleCM(Prepares, KnowsConfusion, Method[OracleModel]):
 
     def check(self, annotations: Annotations) -> None:
         if self.matrices is not None:
-            self._given(annotations)
+            self._given_matrices(annotations)
         elif not annotations.has_truth:
             raise InputError(
                 "The method oracle-cm needs the raters' confusion matrices (matrices=), or the truth (truth/) to count "
@@ -66,7 +66,7 @@ class OracleCM(Prepares, KnowsConfusion, Method[OracleModel]):
 
     def prepare(self, model: OracleModel, annotations: Annotations) -> None:
         if self.matrices is not None:
-            known = self._given(annotations)
+            known = self._given_matrices(annotations)
         else:
             known = normalise_rows(_all_counts(annotations))
         faithful = np.eye(known.shape[-1])  # where nothing is known of a row, no label was given either
@@ -86,7 +86,7 @@ class OracleCM(Prepares, KnowsConfusion, Method[OracleModel]):
         confusion = GlobalConfusion((1 - SMOOTHING) * known + SMOOTHING / known.shape[-1])
         return noisy_label_loss(model.log_truth(batch.images), confusion, batch.labels)
 
-    def _given(self, annotations: Annotations) -> np.ndarray:
+    def _given_matrices(self, annotations: Annotations) -> np.ndarray:
         """The given matrices in the raters' order, (raters, classes, classes)."""
         given = _read(self.matrices) if isinstance(self.matrices, str) else self.matrices
         if not isinstance(given, Mapping):

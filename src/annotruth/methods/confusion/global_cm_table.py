@@ -25,26 +25,26 @@ from annotruth.methods.warmup import check_share, loss_at_their_word
 from annotruth.metrics import fleiss_kappa
 from annotruth.nn import KnownAnnotators
 
-FAITHFUL, UNSEEN = 0.1, 0.01
+RIGHT_PSEUDO_COUNT, ANY_PSEUDO_COUNT = 0.1, 0.01
 """Right answers of each class, and answers of each kind, that every rater is taken to have given before."""
-POOLED = 1.0
+POOLED_PSEUDO_COUNT = 1.0
 """Answers to each class that every rater is taken to have given before as all raters do on average."""
 EMA_SPAN = 30
 """The average network reaches back over one of so many parts of the steps so far."""
-CLEAR = 0.25
+CLEAREST_SHARE = 0.25
 """Share of the items of each class, those most clearly of it, by which raters are first judged: of the others, too many
 are something else."""
-ROUNDS = 3
+COUNT_ROUNDS = 3
 """How often raters are counted anew against the same network: what the labels say of an item follows the matrices."""
-LEAST_GAIN, LAST_SHARE = 0.02, 0.03
+MIN_GAIN, MAX_LAST_GAIN = 0.02, 0.03
 """The network has learnt what the labels say at their word when it explains each by so much more than the classes'
 frequency does, in nats, and the last epoch brought no more than this share of it."""
-LATEST = 0.5
+COUNTS_AT_LATEST = 0.5
 """Share of the training by which matrices are counted in any case."""
-MANY, AGREED, EARLY = 3, 0.07, 0.1
+MANY_LABELS, MIN_KAPPA, EARLY_COUNTS_FROM = 3, 0.07, 0.1
 """Where items have so many labels on average, and these agree by so much more than by chance (Fleiss' kappa), those of
 an item already tell its class when put together: matrices are counted after this share of the training."""
-SETTLED = 0.7
+CHOOSE_FROM = 0.7
 """Share of the training before which no weights are chosen: matrices still move, and the learning rate is high."""
 
 
@@ -139,11 +139,13 @@ class CountedCM(Stages, Prepares, Method[CountedModel]):
     def prepare(self, model: CountedModel, annotations: Annotations) -> None:
         share = np.bincount(annotations.answers.label, minlength=len(annotations.classes)) / len(annotations.answers)
         model.explained.fill_(float(entr(share).sum()))
-        model.many.fill_(len(annotations.answers) >= MANY * len(annotations) and fleiss_kappa(annotations) >= AGREED)
+        model.many.fill_(
+            len(annotations.answers) >= MANY_LABELS * len(annotations) and fleiss_kappa(annotations) >= MIN_KAPPA
+        )
         model.answered.copy_(torch.from_numpy(share > 0))
 
     def objective_is_final(self, model: CountedModel, progress: float) -> bool:
-        return bool(model.stage > 0) and progress >= SETTLED
+        return bool(model.stage > 0) and progress >= CHOOSE_FROM
 
     def begin_epoch(self, model: CountedModel, batches: Iterable[Batch], progress: float) -> None:
         if progress > 0 and self._past_their_word(model, progress):
@@ -152,14 +154,14 @@ class CountedCM(Stages, Prepares, Method[CountedModel]):
     def _past_their_word(self, model: CountedModel, progress: float) -> bool:
         """Whether labels are no longer taken at their word, but raters are counted."""
         if model.many:
-            return progress >= min(self.warmup, EARLY)
-        return progress >= self.warmup and (bool(model.ready) or progress >= LATEST)
+            return progress >= min(self.warmup, EARLY_COUNTS_FROM)
+        return progress >= self.warmup and (bool(model.ready) or progress >= COUNTS_AT_LATEST)
 
     def after_epoch(self, model: CountedModel, likelihood: float, progress: float) -> None:
         if model.stage == 0:
             by_frequency, before = model.explained.tolist()
             gain = by_frequency - likelihood
-            model.ready.fill_(gain > LEAST_GAIN and before - likelihood < LAST_SHARE * gain)
+            model.ready.fill_(gain > MIN_GAIN and before - likelihood < MAX_LAST_GAIN * gain)
             model.explained[1] = likelihood
 
     def finish(self, model: CountedModel, batches: Iterable[Batch]) -> None:
@@ -170,10 +172,10 @@ class CountedCM(Stages, Prepares, Method[CountedModel]):
         seen = [(batch, model.log_truth(batch.images)) for batch in batches]
         if model.stage == 0:
             found = torch.cat([self._found(model, batch, log) for batch, log in seen])
-            clear = clearest(found, CLEAR).split([len(log) for _, log in seen])
+            clear = clearest(found, CLEAREST_SHARE).split([len(log) for _, log in seen])
             matrices.copy_(self._counted(matrices, zip((batch for batch, _ in seen), clear), trace_weight))
         if model.stage > 0 or model.many:
-            for _ in range(ROUNDS):
+            for _ in range(COUNT_ROUNDS):
                 truth = (label_posterior(log, batch.labels, matrices[batch.raters])[0] for batch, log in seen)
                 matrices.copy_(self._counted(matrices, zip((batch for batch, _ in seen), truth), trace_weight))
         model.stage.add_(1)
@@ -191,9 +193,9 @@ class CountedCM(Stages, Prepares, Method[CountedModel]):
         counts = np.zeros(matrices.shape)
         for batch, truth in items:
             add_counts(counts, batch, truth)
-        before = FAITHFUL * np.eye(matrices.shape[1]) + UNSEEN
+        before = RIGHT_PSEUDO_COUNT * np.eye(matrices.shape[1]) + ANY_PSEUDO_COUNT
         pooled = confusion_from_counts(counts.sum(axis=0, keepdims=True), before)
-        shares = confusion_from_counts(counts, before + POOLED * pooled)
+        shares = confusion_from_counts(counts, before + POOLED_PSEUDO_COUNT * pooled)
         return torch.from_numpy(with_least_trace(shares, trace_weight))
 
     def loss(self, model: CountedModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:

@@ -62,15 +62,15 @@ class Diag(Prepares, Method[DiagnosedModel]):
     diagnosis: Mapping[str, Any] | str | None = None
 
     def check(self, annotations: Annotations) -> None:
-        known = [name for name in annotations.items if name in self._given()]
+        known = [name for name in annotations.items if name in self._diagnoses()]
         if len(known) < len(annotations):
-            missing = [name for name in annotations.items if name not in self._given()]
+            missing = [name for name in annotations.items if name not in self._diagnoses()]
             raise InputError(f"No diagnosis is given for {shorten(missing)}; diag needs one for every item.")
-        if len({str(self._given()[name]) for name in known}) < 2:
+        if len({str(self._diagnoses()[name]) for name in known}) < 2:
             raise InputError("All items have the same diagnosis: nothing can be told apart by it.")
 
     def prepare(self, model: DiagnosedModel, annotations: Annotations) -> None:
-        given = self._given()
+        given = self._diagnoses()
         answers = np.array([str(given[name]) for name in annotations.items])
         found = np.array([diagnostic_value(annotations, rater, answers) for rater in range(len(annotations.raters))])
         judged = np.isfinite(found)
@@ -86,7 +86,7 @@ class Diag(Prepares, Method[DiagnosedModel]):
         loss = -((shares(given, weights) * log_truth).sum(dim=1) * anybody).sum() / anybody.sum().clamp_min(1)
         return loss, loss.detach()
 
-    def _given(self) -> Mapping[str, Any]:
+    def _diagnoses(self) -> Mapping[str, Any]:
         if self.diagnosis is None:
             raise InputError("diag needs diagnosis=, the diagnosis of every item by name, or a JSON file with them.")
         if not isinstance(self.diagnosis, str):

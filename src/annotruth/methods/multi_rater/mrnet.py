@@ -10,7 +10,15 @@ import torch
 from torch import Tensor, nn
 
 from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
-from annotruth.methods.multi_rater.prism_model import HIGHEST, LOWEST, Prism, cropped, everywhere, trust_of, trusted
+from annotruth.methods.multi_rater.prism_model import (
+    MAX_CONFIDENCE,
+    MIN_CONFIDENCE,
+    Prism,
+    cropped,
+    everywhere,
+    trust_of,
+    trusted,
+)
 from annotruth.methods.protocols import AnswersQuestions
 from annotruth.methods.registry import register
 from annotruth.nn import is_labelled
@@ -78,7 +86,7 @@ class MRNet(AnswersQuestions, Method[ExpertnessModel]):
         given = said(batch.labels, model.truth.classes)
         expertness = batch.images.new_ones(batch.labels.shape[:2])
         if model.training:
-            expertness = LOWEST + (HIGHEST - LOWEST) * torch.rand_like(expertness)
+            expertness = MIN_CONFIDENCE + (MAX_CONFIDENCE - MIN_CONFIDENCE) * torch.rand_like(expertness)
             expertness = expertness / expertness.mean(dim=1, keepdim=True)
         log_truth, log_each = model.truth(batch.images, expertness)
         target = shares(given, everywhere(expertness, batch.images).expand(batch.labels.shape))

@@ -15,9 +15,9 @@ from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.methods.base import Batch, DataSpec, Method
 from annotruth.methods.multi_rater.prism_model import (
-    HIGHEST,
-    LOWEST,
-    START,
+    MAX_CONFIDENCE,
+    MIN_CONFIDENCE,
+    START_CONFIDENCE,
     Prism,
     PrismModel,
     Step,
@@ -50,16 +50,16 @@ from annotruth.nn.prism import (
 )
 from annotruth.validation import MISSING_PIXEL, one_of
 
-NOISE = 0.2
+START_NOISE = 0.2
 """Deviation of what is added, patch by patch, to the confidences that training begins with (eq. 14)."""
-CUT = 0.5
+OPINION_THRESHOLD = 0.5
 """What a head finds more probable than this, its rater is thought to say."""
-BY_VOTE = 0.2
+VOTE_SHARE = 0.2
 """For this share of the training the mask learns what most said, whatever DivP, which knows nobody yet, makes of it."""
 JUDGED_FROM = 0.7
 """From this share of the training on, held-out labels decide which weights are best: before, a vague mask makes them
 likelier than one that decides."""
-EVEN = 0.5
+EVEN_SHARE = 0.5
 """Share of the items on which training begins with even confidences, as prediction does."""
 
 
@@ -157,7 +157,7 @@ class MrPrism(Stages, AnswersQuestions, FusesLabels, ShowsPanels, Method[PrismMo
                     break
                 step = model.step([f[first:] for f in features], confidence[first:])
                 confidence[first:] = step.confidences(trust[first:])
-                if progress < BY_VOTE:
+                if progress < VOTE_SHARE:
                     continue
                 here = slice(first * per_item, after * per_item)
                 target[here] = self._fused(model, given[here], step, trust[first:after])
@@ -171,7 +171,7 @@ class MrPrism(Stages, AnswersQuestions, FusesLabels, ShowsPanels, Method[PrismMo
         if self.head_loss != "shuffle":
             loss = loss + likelihood
         if self.head_loss != "multi-head":
-            thought = (opinions(step.mask, step.matrices.detach()) > CUT).float()
+            thought = (opinions(step.mask, step.matrices.detach()) > OPINION_THRESHOLD).float()
             of_heads = unpatched(
                 fuse(self.fusion, thought, step.matrices, step.mask, prior=False, slips=self.slips)[:, 1:], size
             )
@@ -187,13 +187,13 @@ class MrPrism(Stages, AnswersQuestions, FusesLabels, ShowsPanels, Method[PrismMo
         items, raters = labels.shape[:2]
         if not model.training:
             trust = torch.ones(items, raters, device=labels.device)
-            start = torch.full((items * per_item, raters, 1), START, device=labels.device)
+            start = torch.full((items * per_item, raters, 1), START_CONFIDENCE, device=labels.device)
             return trust, start, [self.recurrences - 1] * items
-        drawn = LOWEST + (HIGHEST - LOWEST) * torch.rand(items, raters, device=labels.device)
-        even = torch.rand(items, 1, device=labels.device) < EVEN
+        drawn = MIN_CONFIDENCE + (MAX_CONFIDENCE - MIN_CONFIDENCE) * torch.rand(items, raters, device=labels.device)
+        even = torch.rand(items, 1, device=labels.device) < EVEN_SHARE
         trust = torch.where(even, 1, drawn / drawn.mean(dim=1, keepdim=True))
-        noise = NOISE * torch.randn(items, per_item, raters, device=labels.device) * ~even[:, :, None]
-        start = (START * trust[:, None] + noise).clamp(0, 1).flatten(0, 1).unsqueeze(2)
+        noise = START_NOISE * torch.randn(items, per_item, raters, device=labels.device) * ~even[:, :, None]
+        start = (START_CONFIDENCE * trust[:, None] + noise).clamp(0, 1).flatten(0, 1).unsqueeze(2)
         return trust, start, self._due(items, float(torch.rand(())))
 
     def _due(self, items: int, shift: float) -> list[int]:

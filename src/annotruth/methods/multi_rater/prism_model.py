@@ -14,11 +14,11 @@ from annotruth.methods.base import DataSpec, MethodModel
 from annotruth.nn import decay_and_add_, identity_scores, row_probabilities, sum_over_processes
 from annotruth.nn.prism import ConP, DivP, PrismEncoder, confidences, padded, patched, unpatched
 
-LOWEST, HIGHEST = 0.1, 0.9
+MIN_CONFIDENCE, MAX_CONFIDENCE = 0.1, 0.9
 """Range of the confidences that training begins with (eq. 14)."""
 MEAN_DECAY = 0.95
 """Share of the raters' mean matrices that a step of the training keeps."""
-START = 0.5
+START_CONFIDENCE = 0.5
 """Confidence in everybody that prediction begins with."""
 
 
@@ -125,7 +125,7 @@ class PrismModel(MethodModel):
         """
         features = self.truth.features(images)
         trust = trusted(trust, self.annotators.raters, images)
-        confidence = everywhere(START * trust, images).expand(-1, -1, *padded(images, 0.0).shape[2:])
+        confidence = everywhere(START_CONFIDENCE * trust, images).expand(-1, -1, *padded(images, 0.0).shape[2:])
         last = self.recurrences - 1 if recurrence is None else recurrence
         for _ in range(last):
             confidence = self.step(features, confidence).confidences(trust)

@@ -19,7 +19,7 @@ from annotruth.methods.warmup import loss_at_their_word
 from annotruth.nn import is_labelled
 from annotruth.validation import MISSING_PIXEL
 
-CANDIDATES = 0.4
+CANDIDATE_SHARE = 0.4
 """Share of the training on candidates alone; then the network decides within the boxes."""
 MIN_FILLED = 0.1
 """Share of a batch's boxes that the network must fill before its decisions count: it may not empty them."""
@@ -56,12 +56,12 @@ class BoxMethod(Stages, Method[M]):
         return 2
 
     def objective_is_final(self, model: M, progress: float) -> bool:
-        return progress >= CANDIDATES
+        return progress >= CANDIDATE_SHARE
 
     def labels(self, log_truth: Tensor, batch: Batch, progress: float) -> Tensor:
         """What is taken for true now: (batch, 1, *spatial)."""
         boxes, candidates = batch.labels[:, :1], batch.labels[:, 1:]
-        return estimates_in_boxes(log_truth, boxes, candidates) if progress >= CANDIDATES else candidates
+        return estimates_in_boxes(log_truth, boxes, candidates) if progress >= CANDIDATE_SHARE else candidates
 
 
 @register

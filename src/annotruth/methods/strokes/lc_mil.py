@@ -17,13 +17,13 @@ from annotruth.methods.targets import majority_of
 from annotruth.methods.warmup import loss_at_their_word
 from annotruth.nn import class_index, is_labelled
 
-BAG = 4
+BAG_SIDE = 4
 """Pixels along each side of a bag."""
-IN_BAGS = 0.5
+BAG_SHARE = 0.5
 """Share of the training in which the network learns from bags; then it cleans the masks it learns from."""
 MIN_PROBABILITY = 1e-6
 """What shares and probabilities of a bag are at least, so that quotients and logarithms stay finite."""
-SURE = 0.7
+SURE_PROBABILITY = 0.7
 """Probability above which the network's word stands against a coarse label."""
 
 
@@ -53,7 +53,7 @@ class LabelCleaning(Stages, Method[MethodModel]):
         return 1
 
     def objective_is_final(self, model: MethodModel, progress: float) -> bool:
-        return progress >= IN_BAGS
+        return progress >= BAG_SHARE
 
     def loss(self, model: MethodModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
         log_truth = model.log_truth(batch.images)
@@ -78,7 +78,7 @@ def bag_loss(log_truth: Tensor, labels: Tensor) -> Tensor:
         of_class = log_truth[:, number]
         if number:
             inside, found = (
-                pool(part[:, None], BAG, ceil_mode=True) for part in (marked.float(), of_class.exp() * marked)
+                pool(part[:, None], BAG_SIDE, ceil_mode=True) for part in (marked.float(), of_class.exp() * marked)
             )
             marked = inside > 0
             of_class = (found / inside.clamp_min(MIN_PROBABILITY)).clamp_min(MIN_PROBABILITY).log()
@@ -100,5 +100,5 @@ def cleaned(log_truth: Tensor, labels: Tensor) -> Tensor:
     best, likeliest = log_truth.max(dim=1, keepdim=True)
     # No class is cleaned away altogether.
     still = torch.stack([((labels == c) & (likeliest == c)).any() for c in range(classes)])
-    sure = (best.exp() > SURE) & is_labelled(labels, classes) & still[class_index(labels, classes)]
+    sure = (best.exp() > SURE_PROBABILITY) & is_labelled(labels, classes) & still[class_index(labels, classes)]
     return torch.where(sure, likeliest.to(labels.dtype), labels)
