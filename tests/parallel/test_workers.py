@@ -16,6 +16,10 @@ import pytest
 from annotruth.errors import AnnotruthError, InputError
 from annotruth.parallel.workers import Processes, open_workers
 
+PRELOAD = ["annotruth.fusion.folder"]
+"""What fusion asks for: the server that forks all processes of this test run is started once, by whichever test comes
+first."""
+
 
 def kill_a_child() -> int:
     victim = multiprocessing.active_children()[0]
@@ -28,7 +32,7 @@ def test_a_process_killed_at_any_moment_stops_nobody() -> None:
     """Also while it answers: what is larger than a pipe takes several turns to get through."""
     rng = np.random.default_rng(0)
     for _ in range(20):
-        with open_workers(2) as across:
+        with open_workers(2, preload=PRELOAD) as across:
             for task, answer in enumerate(across(bytes, range(1_000_000, 1_000_060))):
                 assert len(answer) == 1_000_000 + task
                 if task in (5, 30):
@@ -61,7 +65,7 @@ def test_workers_end_when_the_process_that_started_them_is_killed() -> None:
 
 
 def test_what_goes_wrong_in_a_process_is_said_here_and_others_can_follow() -> None:
-    with open_workers(2) as across:
+    with open_workers(2, preload=PRELOAD) as across:
         with pytest.raises(ValueError, match="invalid literal") as caught:
             list(across(int, ["1", "2", "three"]))
         assert "Traceback" in caught.value.__notes__[0]
@@ -69,7 +73,10 @@ def test_what_goes_wrong_in_a_process_is_said_here_and_others_can_follow() -> No
 
 
 def test_processes_that_keep_dying_end_the_job() -> None:
-    with open_workers(2) as across, pytest.raises(AnnotruthError, match="keep dying, mostly for lack of memory"):
+    with (
+        open_workers(2, preload=PRELOAD) as across,
+        pytest.raises(AnnotruthError, match="keep dying, mostly for lack of memory"),
+    ):
         list(across(os._exit, [1, 1]))
 
 
@@ -81,14 +88,14 @@ def test_wrong_numbers_of_workers() -> None:
 
 
 def test_answers_come_as_they_are_ready() -> None:
-    with Processes(2) as processes:
+    with Processes(2, preload=PRELOAD) as processes:
         list(processes.map(time.sleep, [0.0, 0.0]))  # both are up
         assert [number for number, _ in processes.as_completed(time.sleep, [1.0, 0.0])] == [1, 0]
 
 
 def test_an_error_cancels_what_has_not_begun_and_ends_what_has() -> None:
     started = time.monotonic()
-    with pytest.raises(ValueError, match="non-negative"), Processes(2) as processes:
+    with pytest.raises(ValueError, match="non-negative"), Processes(2, preload=PRELOAD) as processes:
         list(processes.as_completed(time.sleep, [60.0, -1.0, 60.0, 60.0]))
     assert time.monotonic() - started < 30
 

@@ -236,7 +236,7 @@ def check_cases_in_workers(estimator: FusionEstimator) -> None:
     annotations = _annotations(noisy_masks((24, 20), n_items=3)[0])
     cases = [annotations.take([index]) for index in range(len(annotations))]
     by_case = _with_scope(estimator, "case")
-    with open_workers(2 if _is_importable(type(estimator)) else 1) as across:
+    with open_workers(2 if _is_importable(type(estimator)) else 1, preload=["annotruth.fusion.folder"]) as across:
 
         def run_cases(states: Sequence[FusionState], final: bool) -> Iterable[CaseState]:
             return across(partial(_refine, estimator), list(zip(cases, states)))

@@ -175,7 +175,7 @@ class _Worker:
         # A fork server imports everything once, for all workers. Forking this process, with its threads, is not safe.
         context: Any = multiprocessing.get_context(start)
         if start == "forkserver":
-            context.set_forkserver_preload(preload)
+            context.set_forkserver_preload([__name__, *preload])  # heeded before the first process starts
         self._pipe, its_end = context.Pipe()
         self._process = context.Process(target=_serve, args=(its_end,), daemon=True)
         with self._starting, _environment(environment):
