@@ -153,11 +153,17 @@ def page(found: dict[str, dict[str, list[str]]]) -> str:
     for name, modules in found.items():
         target = f" (target: at most {MOST[name]})" if name in MOST else ""
         size = sum(len((Path(SOURCE) / module).read_text().splitlines()) for module in modules)
-        lines += [f"## `{TITLES[name]}`: {len(modules)} modules{target}", "", f"They have {size:,} lines together.", ""]
+        lines += [f"## `{TITLES[name]}`: {len(modules)} modules{target}", "", _size(size, name), ""]
         lines += ["| module | functions that ran |", "| --- | ---: |"]
         lines += [f"| `{module}` | {len(functions)} |" for module, functions in modules.items()]
         lines += [""]
     return "\n".join(lines)
+
+
+def _size(lines: int, name: str) -> str:
+    """How much code that is, and what the target would make of it."""
+    target = f" In {MOST[name]} modules that would be {lines // MOST[name]} in each." if name in MOST else ""
+    return f"They have {lines:,} lines together.{target}"
 
 
 def draw(path: Path, results: dict[str, dict[str, list[str]]]) -> None:
