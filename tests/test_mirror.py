@@ -50,6 +50,7 @@ TESTED_ELSEWHERE = {
     "experiments/tables/zhang2020_medical.py": "experiments/tables/test_tables.py",
     "fusion/_em/pattern_kernels.py": "fusion/test_votes.py",
     "fusion/base.py": "fusion/test_checks.py",  # what all estimators have from it
+    "io/case_files.py": "io/sources/test_case_folder.py",  # whose files they are
     "io/sources/checks.py": "io/sources/test_sources.py",
     "methods/base.py": "methods/test_contract.py",
     "nn/__init__.py": "nn/test_labels.py",  # a list of names, of which an old one warns

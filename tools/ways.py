@@ -31,7 +31,7 @@ WAYS: dict[str, tuple[str, tuple[Stop, ...]]] = {
         (
             Stop(("cli/train.py",), "asks which source it is"),
             Stop(
-                ("io/sources/case_folder.py", "io/case_files.py"),
+                ("io/sources/case_folder.py", "io/case_files.py", "io/dataset.py"),
                 "reads the heads of all files",
                 "Annotations; pixels are read later",
             ),

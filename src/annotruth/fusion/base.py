@@ -101,12 +101,15 @@ class FusionEstimator(BaseEstimator):
         return False
 
     def refine_case(self, case: Case, state: FusionState) -> CaseState:
-        """Look at the pixels of a case, given what was learnt of all."""
-        raise NotImplementedError
+        """Look at the pixels of a case, given what was learnt of all; an estimator that refines writes this."""
+        raise TypeError(f"{type(self).__name__} refines, and so needs a method refine_case.")
 
     def refine(self, votes: Votes, state: FusionState, refine_cases: RefineCases) -> FusionState:
-        """Improve the state learnt from votes by what :meth:`refine_case` finds in the cases, once or several times."""
-        raise NotImplementedError
+        """Improve the state learnt from votes by what :meth:`refine_case` finds in the cases, once or several times.
+
+        An estimator that refines writes this.
+        """
+        raise TypeError(f"{type(self).__name__} refines, and so needs a method refine.")
 
     def pseudo_counts(self, raters: Sequence[str], n_classes: int) -> np.ndarray | None:
         """Labels (raters, classes, classes) that raters are taken to have given before."""

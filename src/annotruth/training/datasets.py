@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -75,7 +76,7 @@ def training_patch(annotations: Annotations, asked: Sequence[int] | None) -> tup
     return tuple(int(min(side, length)) for length in largest)
 
 
-class Items(Dataset):
+class Items(Dataset, ABC):
     """Items that come in batches, standardised by what is measured on the items to learn from.
 
     Attributes
@@ -93,13 +94,13 @@ class Items(Dataset):
     def __len__(self) -> int:
         return len(self.annotations)
 
+    @abstractmethod
     def measure(self) -> Standard:
         """Mean and deviation of the channels."""
-        raise NotImplementedError
 
+    @abstractmethod
     def standardise(self, standard: Standard) -> Self:
         """Give images standardised from now on."""
-        raise NotImplementedError
 
 
 class MaskDataset(Items):

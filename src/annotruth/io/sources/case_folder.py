@@ -22,7 +22,6 @@ from annotruth.io.case_files import (
     IMAGES,
     RATERS,
     TRUTH,
-    Dataset,
     Layout,
     Survey,
     by_number,
@@ -32,6 +31,7 @@ from annotruth.io.case_files import (
     survey,
     survey_files,
 )
+from annotruth.io.dataset import Dataset
 from annotruth.io.files import (
     DATASET_FILE,
     CaseMasks,

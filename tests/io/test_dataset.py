@@ -6,7 +6,7 @@ import pytest
 
 from annotruth.errors import InputError
 from annotruth.io import load
-from annotruth.io.case_files import Dataset, read_dataset
+from annotruth.io.dataset import Dataset, read_dataset
 
 
 def test_a_folder_without_one_says_nothing(tmp_path):
