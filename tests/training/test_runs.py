@@ -8,7 +8,7 @@ import pytest
 
 from annotruth.errors import InputError
 from annotruth.training import load_model
-from annotruth.training.runs import open_run, start_run, train_run
+from annotruth.training.runs import make_model, open_run, read_cases, start_run, train_run
 
 pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
 
@@ -17,11 +17,14 @@ def test_a_run_from_start_to_end(cases, tmp_path):
     params = {"method": "mean", "max_epochs": 1, "validation": 0.25}
     run = start_run(tmp_path / "run", tmp_path / "cases", params)
     assert json.loads((tmp_path / "run" / "run.json").read_text())["params"] == params
-    model = train_run(run, cases, progress=False)
+    model = make_model(cases, params, progress=False)
+    train_run(run, model, read_cases(model, cases))
     assert (load_model(run.model).predict(cases.images) == model.predict(cases.images)).all()
     opened = open_run(tmp_path / "run")
     assert opened == run
-    train_run(opened, cases, resume=True, progress=False)
+    again = make_model(cases, opened.params, progress=False)
+    train_run(opened, again, read_cases(again, cases), resume=True)
+    assert (again.predict(cases.images) == model.predict(cases.images)).all()
     with pytest.raises(InputError, match="already holds a run; go on with --resume"):
         start_run(tmp_path / "run", tmp_path / "cases", params)
     assert run.model.is_file()

@@ -122,8 +122,8 @@ def train(
         run = Run(output, str(cases.resolve()), params, data, known_masks=known_masks)
         if first:
             run = start_run(output, cases, params, overwrite, data, known_masks)
-    trained = train_run(run, annotations, model=model, data=read, resume=resume)
-    print_raters(trained.ranking_)
+    train_run(run, model, read, resume)
+    print_raters(model.ranking_)
     what = "FEATURES" if "features" in run.inputs else "IMAGES"
     screen.print(
         f"Model: {run.model}. `annotruth report {output}` shows it, `annotruth predict {output} {what}` uses it."

@@ -76,9 +76,13 @@ class MethodModel(nn.Module):
         """Log-probabilities (batch, classes, *spatial) of the true class."""
         return F.log_softmax(self.truth(images), dim=1)
 
+    def confusion(self, images: Tensor, raters: Tensor | None = None) -> Confusion:
+        """The matrices of all raters for these images, or of some (their positions)."""
+        return self.annotators(images, raters)
+
     def rater_confusion(self, batch: Batch) -> Confusion:
         """The matrices of a batch's raters."""
-        return self.annotators(batch.images, batch.raters)
+        return self.confusion(batch.images, batch.raters)
 
 
 M = TypeVar("M", bound=MethodModel)
@@ -159,7 +163,7 @@ class Method(Generic[M]):
 
     def confusion(self, model: M, images: Tensor) -> Confusion:
         """Every rater's confusion matrices for these images."""
-        return model.annotators(images)
+        return model.confusion(images)
 
 
 def as_tensor(masks: np.ndarray) -> Tensor:

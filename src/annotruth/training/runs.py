@@ -107,28 +107,11 @@ def open_run(folder: str | Path, where: dict[str, Any] | None = None) -> Run:
         raise InputError(f"{path} is damaged ({error}); start the run anew with --overwrite.") from error
 
 
-def train_run(
-    run: Run,
-    annotations: Annotations,
-    *,
-    model: Segmenter | Classifier | None = None,
-    data: Data[Any] | None = None,
-    resume: bool = False,
-    progress: bool = True,
-) -> Segmenter | Classifier:
-    """Train a run's model on its cases, or go on with it, and write the model (one process of all does).
-
-    Parameters
-    ----------
-    model, data : an estimator that has checked and read the annotations already (:func:`read_cases`)
-    """
-    if model is None or data is None:
-        model = make_model(annotations, run.params, progress)
-        data = read_cases(model, annotations, run.known_masks)
+def train_run(run: Run, model: Segmenter | Classifier, data: Data[Any], resume: bool = False) -> None:
+    """Train a run's model on what :func:`read_cases` gave, or go on with it, and write it (one process of all does)."""
     model._learn(data, run.folder, resume)
     if model._processes().is_first:
         model.save(run.model)
-    return model
 
 
 def make_model(annotations: Annotations, params: dict[str, Any], progress: bool = True) -> Segmenter | Classifier:

@@ -35,11 +35,8 @@ class SharedFeaturesModel(WarmUpModel):
         annotators = PixelHeads(SHARED_FEATURES, spec.raters, spec.classes)
         super().__init__(nn.Sequential(features, head), annotators, spec)
 
-    def confusion(self, images: Tensor) -> Confusion:
-        return self.annotators(self.truth[0](images))
-
-    def rater_confusion(self, batch: Batch) -> Confusion:
-        return self.confusion(batch.images)
+    def confusion(self, images: Tensor, raters: Tensor | None = None) -> Confusion:
+        return self.annotators(self.truth[0](images), raters)
 
 
 @register
@@ -104,6 +101,3 @@ class PixelCM(Prepares, TakesRaterFeatures, Method[WarmUpModel]):
 
     def loss(self, model: WarmUpModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
         return self.stages.loss(model, batch, progress)
-
-    def confusion(self, model: WarmUpModel, images: Tensor) -> Confusion:
-        return model.confusion(images) if isinstance(model, SharedFeaturesModel) else super().confusion(model, images)
