@@ -53,6 +53,7 @@ TESTED_ELSEWHERE = {
     "io/case_files.py": "io/sources/test_case_folder.py",  # whose files they are
     "io/sources/checks.py": "io/sources/test_sources.py",
     "methods/base.py": "methods/test_contract.py",
+    "metrics/__init__.py": "metrics/test_registry.py",  # a list of names
     "nn/__init__.py": "nn/test_labels.py",  # a list of names, of which an old one warns
     "reporting/content.py": "reporting/test_reporting.py",
     "simulate/simulation.py": "simulate/test_masks.py",

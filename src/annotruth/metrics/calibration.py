@@ -70,7 +70,7 @@ class Calibration:
     @property
     def brier(self) -> float:
         """Brier score, summed over the classes; nan if no truth is known."""
-        return float(self.brier_per_class.sum())
+        return float(self.squared.sum() / self.known) if self.known else float("nan")
 
     @property
     def brier_per_class(self) -> np.ndarray:
