@@ -13,7 +13,6 @@ from annotruth.nn.plan import NetworkPlan, plan_network
 MIN_STRIDES = 2
 """An axis is at least so many strides long, so that the coarsest resolution has more than the one value that norms
 refuse."""
-NORM = ("instance", {"affine": True})
 LEAKY_SLOPE = 0.01
 DEFAULT_SIDE = 64
 """Side of the images that a network is planned for where no plan is given."""
@@ -68,7 +67,7 @@ class UNetEncoder(nn.Module):
         block = UnetResBlock if plan.residual else UnetBasicBlock
         before = (in_channels, *plan.widths)
         self.stages = nn.ModuleList(
-            block(plan.dims, channels, width, kernel_size=kernel, stride=stride, norm_name=NORM)
+            block(plan.dims, channels, width, kernel_size=kernel, stride=stride, norm_name=norm(plan))
             for channels, width, kernel, stride in zip(before, plan.widths, plan.kernels, plan.strides)
         )
         start(self)
@@ -93,7 +92,7 @@ class UNetDecoder(nn.Module):
         self.steps = nn.ModuleList(
             UnetUpBlock(
                 plan.dims, plan.widths[i + 1], plan.widths[i], kernel_size=plan.kernels[i], stride=1,
-                upsample_kernel_size=plan.strides[i + 1], norm_name=NORM,
+                upsample_kernel_size=plan.strides[i + 1], norm_name=norm(plan),
             )
             for i in stages
         )  # fmt: skip
@@ -112,6 +111,11 @@ class UNetDecoder(nn.Module):
         for logits in coarse:
             finest = finest + F.interpolate(logits, finest.shape[2:], mode=self.interpolation)
         return finest
+
+
+def norm(plan: NetworkPlan) -> tuple[str, dict[str, bool]]:
+    """The planned norm, with weights of its own, as MONAI's blocks want it."""
+    return plan.norm, {"affine": True}
 
 
 def start(network: nn.Module) -> None:

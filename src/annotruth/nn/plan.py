@@ -37,6 +37,7 @@ class NetworkPlan:
     widths : channels of each stage
     strides : by how much each stage is coarser than the one before, one number per axis; all 1 in the first
     kernels : size of each stage's convolutions, one number per axis
+    norm : "instance" or "batch"
     residual : whether the blocks of the encoder are residual
     deep_supervision : whether coarse stages give class scores, too, which are added up (Kayalibay et al. 2017)
     """
@@ -45,6 +46,7 @@ class NetworkPlan:
     widths: tuple[int, ...]
     strides: tuple[tuple[int, ...], ...]
     kernels: tuple[tuple[int, ...], ...]
+    norm: str = "instance"
     residual: bool = False
     deep_supervision: bool = False
 
@@ -53,6 +55,7 @@ class NetworkPlan:
             object.__setattr__(self, name, tuple(tuple(int(n) for n in stage) for stage in getattr(self, name)))
         object.__setattr__(self, "widths", tuple(int(width) for width in self.widths))
         check_name(self.name)
+        one_of(self.norm, ("instance", "batch"), "norm")
         if not len(self.widths) == len(self.strides) == len(self.kernels):
             raise InputError(
                 f"A network plan needs widths, strides and kernels for each stage; there are {len(self.widths)}, "
@@ -143,7 +146,7 @@ def plan_network(
     first = WIDTHS.get(name, WIDTHS["small"])
     most = MAX_WIDTH[len(lengths)] * first // WIDTHS["small"]
     widths = tuple(min(first * 2**stage, most) for stage in range(len(strides)))
-    return NetworkPlan(name, widths, tuple(strides), tuple(kernels), name == "residual", deep_supervision)
+    return NetworkPlan(name, widths, tuple(strides), tuple(kernels), "instance", name == "residual", deep_supervision)
 
 
 def check_name(name: str) -> None:
