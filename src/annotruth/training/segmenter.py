@@ -226,6 +226,14 @@ class Segmenter(RaterFusionMixin, Estimator):
         self._set_annotators(RaterFacts.holding(counts.confusion(), *bounds, labelled=labelled))
         self.warnings_ = warn_of_masks(self.method_, counts, self.raters_, self.classes_, stacklevel=5)
 
+    def make_plan(self, annotations: Annotations, tell: Progress | None = None) -> Plan:
+        """The plan by which these annotations would be learnt from, which nothing is trained for.
+
+        ``tell`` is told how many items are read, of how many.
+        """
+        self._read(self._check(annotations), tell)
+        return self.plan_
+
     @property
     def complement_(self) -> np.ndarray | None:
         """M of coarse-cm (classes, classes): which class a pixel is said not to be, by what it is taken for.
