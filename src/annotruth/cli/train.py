@@ -60,7 +60,10 @@ def train(
         typer.Option(help="Share of the cases held out to decide when to stop: by default 0.15, 0.1 for a table."),
     ] = None,
     patch_size: PatchSize = None,
-    augment: Annotated[bool, typer.Option("--augment", help="Mirror, turn, scale and shift cases at random.")] = False,
+    augment: Annotated[
+        Optional[bool],
+        typer.Option("--augment/--no-augment", help="Case folder: mirror, turn, scale and shift cases at random."),
+    ] = None,
     known_masks: Annotated[
         bool,
         typer.Option("--known-masks", help="Case folder: learn from the masks in truth/, too (coarse-cm)."),
@@ -87,7 +90,7 @@ def train(
         "patience": patience, "validation": validation, "seed": seed, "network": network, **where,
         **dict(option_value(text) for text in option or []),
     }  # fmt: skip
-    of_folders = {"patch_size": whole_numbers(patch_size), "plan": plan, "augment": augment or None}
+    of_folders = {"patch_size": whole_numbers(patch_size), "plan": plan, "augment": augment}
     of_runs = {"known_masks": known_masks or None}
     of_tables = {**inputs, "duplicates": None if duplicates == "error" else duplicates}
     if is_table:

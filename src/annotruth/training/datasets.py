@@ -19,7 +19,8 @@ from annotruth.methods import Batch, Method
 from annotruth.methods.base import as_tensor
 from annotruth.methods.protocols import KnowsConfusion
 from annotruth.nn import pad_end
-from annotruth.training.augment import augment
+from annotruth.training.augment import Change, augment
+from annotruth.training.fingerprint import Fingerprint
 from annotruth.validation import MISSING_LABEL, MISSING_PIXEL
 
 Progress = Callable[[int, int], None]
@@ -92,7 +93,13 @@ class MaskDataset(Items):
     Parameters
     ----------
     method : says what the masks teach; None = every rater's masks as they are
+    patch : size of the random patches that items are cut into; None = whole items
+    augment : whether items are seen in another way in each epoch
     with_truth : the annotations' truth is there to be learnt from, where it is known
+
+    Attributes
+    ----------
+    mirror : axes along which items may be mirrored, if they are augmented; all, unless set
     """
 
     def __init__(
@@ -107,15 +114,18 @@ class MaskDataset(Items):
     ) -> None:
         self.annotations, self.method = annotations, method
         self.patch, self.augment, self.seed, self.with_truth = patch, augment, seed, with_truth
+        self.mirror = tuple(range(len(annotations.shape(0))))
         pixels = sum(int(np.prod(annotations.shape(i))) for i in range(len(annotations)))
         first = self._read_image(0)
         self.in_memory = pixels * (4 * len(first) + len(annotations.raters)) <= MAX_BYTES_IN_MEMORY
         self._raw: list[np.ndarray] = []  # until they are standardised
         self._images: list[Tensor] = []
         self._labels: list[Tensor] = []
+        self._fingerprints: list[Fingerprint] = []  # likewise
         for index in range(len(annotations) if self.in_memory else 0):
             self._raw.append(self._read_image(index) if index else first)
             self._labels.append(self._read_targets(index))
+            self._fingerprints.append(self._fingerprint(self._raw[-1], self._labels[-1]))
             if tell is not None:
                 tell(index + 1, len(annotations))
         self._confusion: Tensor | None = None
@@ -127,9 +137,15 @@ class MaskDataset(Items):
         images = self._raw if self.in_memory else map(self._read_image, range(len(self)))
         return Standard.of(images, self.annotations.items)
 
+    def fingerprints(self) -> Iterable[Fingerprint]:
+        """What each item is like; to be asked before they are standardised."""
+        if self.in_memory:
+            return self._fingerprints
+        return (self._fingerprint(self._read_image(i), self._read_targets(i)) for i in range(len(self)))
+
     def standardise(self, standard: Standard) -> Self:
         self._standard = standard
-        self._images = []
+        self._images, self._fingerprints = [], []
         while self._raw:  # one after the other, so that no two copies of all of them are there
             self._images.append(self._standardised(len(self._images), self._raw.pop(0)))
         return self
@@ -145,10 +161,15 @@ class MaskDataset(Items):
         return same
 
     def __getitems__(self, indices: list[int]) -> Batch:
-        pairs = [self._one(index) for index in indices]
-        size = tuple(int(n) for n in np.max([image.shape[1:] for image, _ in pairs], axis=0))
-        images = torch.stack([pad_end(image, size, 0.0) for image, _ in pairs])
-        labels = torch.stack([pad_end(label, size, MISSING_PIXEL) for _, label in pairs])
+        # A generator per epoch and item: what an item looks like depends on neither batches, workers nor resuming.
+        chance = [np.random.default_rng([self.seed, self.epoch, index]) for index in indices]
+        of_items, of_labels = zip(*(self._one(index, rng) for index, rng in zip(indices, chance)))
+        if self.augment:
+            drawn = [Change.draw(len(i), i.shape[1:], self.mirror, rng) for i, rng in zip(of_items, chance)]
+            of_items, of_labels = augment(of_items, of_labels, drawn)
+        size = tuple(int(n) for n in np.max([image.shape[1:] for image in of_items], axis=0))
+        images = torch.stack([pad_end(image, size, 0.0) for image in of_items])
+        labels = torch.stack([pad_end(label, size, MISSING_PIXEL) for label in of_labels])
         confusion = None if self._confusion is None else self._confusion[indices]
         truth = None
         if self.with_truth:
@@ -157,6 +178,11 @@ class MaskDataset(Items):
 
     def _read_image(self, index: int) -> np.ndarray:
         return self.annotations.item_image(index)
+
+    def _fingerprint(self, image: np.ndarray, targets: Tensor) -> Fingerprint:
+        # The first ones: after the raters' masks there may be drawings of what is not there.
+        labels = targets[: len(self.annotations.raters)].numpy()
+        return Fingerprint.of(image, labels, len(self.annotations.classes))
 
     def _standardised(self, index: int, image: np.ndarray) -> Tensor:
         check_channels(image, len(self._standard.mean), self.annotations.items[index])
@@ -171,20 +197,17 @@ class MaskDataset(Items):
             targets = torch.cat([targets, as_tensor(self.annotations.item_truth(index))[None]])
         return targets
 
-    def _one(self, index: int) -> tuple[Tensor, Tensor]:
+    def _one(self, index: int, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
+        """One item's image and targets, or a patch of them that ``rng`` chooses."""
         if self.in_memory:
             image, labels = self._images[index], self._labels[index]
         else:
             image, labels = self._standardised(index, self._read_image(index)), self._read_targets(index)
-        if self.patch is None and not self.augment:
+        if self.patch is None:
             return image, labels
-        # A generator per epoch and item: what an item looks like depends on neither batches, workers nor resuming.
-        rng = np.random.default_rng([self.seed, self.epoch, index])
-        if self.patch is not None:
-            corner = [int(rng.integers(0, max(n - p, 0) + 1)) for n, p in zip(image.shape[1:], self.patch)]
-            window = (slice(None), *[slice(c, c + p) for c, p in zip(corner, self.patch)])
-            image, labels = image[window], labels[window]
-        return augment(image, labels, rng) if self.augment else (image, labels)
+        corner = [int(rng.integers(0, max(n - p, 0) + 1)) for n, p in zip(image.shape[1:], self.patch)]
+        window = (slice(None), *[slice(c, c + p) for c, p in zip(corner, self.patch)])
+        return image[window], labels[window]
 
 
 class LabelTableDataset(Items):

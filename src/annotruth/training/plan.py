@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError, shorten
 from annotruth.nn import NetworkPlan, plan_network
+from annotruth.training.fingerprint import Fingerprint, fingerprints, mirror_axes
 
 LARGEST_WHOLE = {2: 256, 3: 64}
 """Side up to which images are trained on whole, by number of axes; larger ones are cut into patches of this side."""
@@ -126,7 +127,19 @@ def make_plan(
     batch_size: int | None = None,
     deep_supervision: bool = False,
 ) -> Plan:
-    """The plan for these images: what was asked for, and the rest by their sizes and spacings."""
+    """The plan for these images: what was asked for, and the rest by what they are like. Reads every file once."""
+    plan = plan_sizes(annotations, network, patch_size, batch_size, deep_supervision)
+    return complete_plan(plan, fingerprints(annotations))
+
+
+def plan_sizes(
+    annotations: Annotations,
+    network: str = "small",
+    patch_size: Sequence[int] | None = None,
+    batch_size: int | None = None,
+    deep_supervision: bool = False,
+) -> Plan:
+    """As much of the plan as sizes and spacings tell, without a look at the images; the rest as if all were allowed."""
     shapes = image_shapes(annotations)
     patch = _patch(shapes, patch_size)
     largest = np.max(shapes, axis=0)
@@ -136,6 +149,11 @@ def make_plan(
     batch = batch_size or max(1, min(BATCH_PIXELS // pixels, BATCH_ITEMS, len(shapes) // FEWEST_STEPS))
     mirror = tuple(range(len(size)))
     return Plan(None, None, mirror, patch, FOREGROUND if patch is not None else 0.0, batch, stages)
+
+
+def complete_plan(plan: Plan, items: Iterable[Fingerprint]) -> Plan:
+    """A plan with what depends on the images and labels themselves: see :mod:`annotruth.training.fingerprint`."""
+    return replace(plan, mirror=mirror_axes(list(items), plan.network.dims))
 
 
 def image_shapes(annotations: Annotations) -> list[tuple[int, ...]]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from monai.inferers import sliding_window_inference
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
@@ -27,10 +27,11 @@ from annotruth.training.diagnostics import warn_of_masks, warn_of_small_images
 from annotruth.training.estimator import Data, Estimator
 from annotruth.training.expected import ExpectedAnnotator
 from annotruth.training.inputs import with_known_truth
-from annotruth.training.plan import Plan, image_shapes, make_plan
+from annotruth.training.plan import Plan, complete_plan, image_shapes, plan_sizes
 from annotruth.training.rater_counts import count_items, mean_matrices, resampled_intervals
 from annotruth.training.rater_fusion import RaterFusionMixin
 from annotruth.training.raters import RaterFacts
+from annotruth.training.windows import Predict, by_windows, mirrored
 from annotruth.validation import finite_image
 
 
@@ -52,7 +53,8 @@ class Segmenter(RaterFusionMixin, Estimator):
     patience : epochs without a better likelihood of held-out *noisy* labels after which training stops
     validation : share of the items held out for that; 0 = none, train to the last epoch
     patch_size : train on random patches of this size, one number per axis; None = whole images, patches if large
-    augment : mirror, turn, scale and shift images and masks together at random, and change contrast and brightness
+    augment : mirror, turn, scale and shift images and masks together at random, and change contrast and brightness;
+        mirror images in prediction, too
     seed : the same seed gives the same model, bit for bit, on a CPU
     accelerator : "auto", "cpu", "gpu" …, as Lightning names them
     devices : how many of them train together, a process each, on each of the ``nodes`` (machines); the items of a
@@ -100,7 +102,7 @@ class Segmenter(RaterFusionMixin, Estimator):
         patience: int = 10,
         validation: float = 0.15,
         patch_size: Sequence[int] | None = None,
-        augment: bool = False,
+        augment: bool = True,
         seed: int = 0,
         accelerator: str = "auto",
         devices: int = 1,
@@ -170,10 +172,10 @@ class Segmenter(RaterFusionMixin, Estimator):
         return annotations
 
     def _planned(self, annotations: Annotations) -> Plan:
-        """The plan that was given, with what was asked for besides, or one made for these annotations."""
+        """The plan that was given, or one by the images' sizes, to be completed when they are read."""
         if self.plan is None:
             name = OWN if isinstance(self.network, nn.Module) else self.network or "small"
-            return make_plan(annotations, name, self.patch_size, self.batch_size, self.deep_supervision)
+            return plan_sizes(annotations, name, self.patch_size, self.batch_size, self.deep_supervision)
         given = {"network": self.network, "patch_size": self.patch_size, "batch_size": self.batch_size}
         asked = [name for name, value in given.items() if value is not None]
         if asked or self.deep_supervision:
@@ -194,6 +196,10 @@ class Segmenter(RaterFusionMixin, Estimator):
 
         train = items(to_learn, self.augment)
         held_out = None if to_judge is None else items(to_judge, augment=False)
+        if self.plan is None:
+            seen = chain(train.fingerprints(), () if held_out is None else held_out.fingerprints())
+            self.plan_ = complete_plan(self.plan_, seen)
+        train.mirror = self.plan_.mirror
         self._standard = train.measure()
         train.standardise(self._standard)
         if held_out is not None:
@@ -260,7 +266,8 @@ class Segmenter(RaterFusionMixin, Estimator):
     ) -> Any:
         """Probabilities of the true class: (items, classes, *spatial) float32 for images (items, channels, *spatial).
 
-        A list of images of different sizes gives a list.
+        A list of images of different sizes gives a list. A model that was trained with ``augment`` looks at each image in
+        all the ways in which the plan lets it be mirrored, and gives the mean.
 
         Parameters
         ----------
@@ -340,7 +347,9 @@ class Segmenter(RaterFusionMixin, Estimator):
 
     def _predict_one(self, image: np.ndarray, position: int, options: Mapping[str, Any]) -> np.ndarray:
         tensor = self._standardised(image, f"Image {position}")[None]
-        scores = self._by_windows(tensor, lambda part: self.module_.log_truth(part, **options).exp())
+        mirror = self.plan_.mirror if self.augment else ()  # who never saw mirrored images may not know them
+        predict = mirrored(lambda part: self.module_.log_truth(part, **options).exp(), mirror)
+        scores = self._by_windows(tensor, predict)
         return (scores / scores.sum(dim=1, keepdim=True))[0].numpy()
 
     def _sample_one(self, image: np.ndarray, position: int, n: int, seed: int) -> np.ndarray:
@@ -354,13 +363,8 @@ class Segmenter(RaterFusionMixin, Estimator):
         drawn = self._by_windows(tensor, draw)[0].unflatten(0, (n, -1))
         return drawn.argmax(dim=1).to(torch.uint8).numpy()
 
-    def _by_windows(self, image: torch.Tensor, predict: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
-        """What is predicted for an image (1, channels, *spatial); one larger than a patch goes window by window."""
-        if self.plan_.patch_size is None or all(n <= p for n, p in zip(image.shape[2:], self.plan_.patch_size)):
-            return predict(image)
-        return sliding_window_inference(
-            image, self.plan_.patch_size, sw_batch_size=4, predictor=predict, overlap=0.5, mode="gaussian"
-        )
+    def _by_windows(self, image: torch.Tensor, predict: Predict) -> torch.Tensor:
+        return by_windows(image, self.plan_.patch_size, predict)
 
     def _standardised(self, image: np.ndarray, where: str) -> torch.Tensor:
         image = finite_image(image, where)
