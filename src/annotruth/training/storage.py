@@ -15,6 +15,8 @@ from annotruth.errors import InputError
 from annotruth.io import atomic
 
 FORMAT = 1
+RUN_FILE, MODEL_FILE = "run.json", "model.annotruth"
+"""Names in a run's folder: of what was asked for, and of the model."""
 
 
 def write_model(path: Path, kind: str, facts: dict[str, Any], state: dict[str, torch.Tensor]) -> Path:
