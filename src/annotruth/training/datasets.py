@@ -26,8 +26,6 @@ Progress = Callable[[int, int], None]
 """Told how many items are read, of how many."""
 MAX_BYTES_IN_MEMORY = 2 * 2**30
 """Bytes of images and masks up to which a whole data set is kept in memory."""
-LARGEST_WHOLE = {2: 256, 3: 64}
-"""Side up to which images are trained on whole, by number of axes; larger ones are cut into patches of this side."""
 
 
 @dataclass(frozen=True)
@@ -56,24 +54,6 @@ class Standard:
         shape = (-1, *[1] * (image.ndim - 1))
         mean, deviation = (np.array(of, dtype=np.float32).reshape(shape) for of in (self.mean, self.deviation))
         return torch.from_numpy((image - mean) / deviation)
-
-
-def training_patch(annotations: Annotations, asked: Sequence[int] | None) -> tuple[int, ...] | None:
-    """The patch size to train with: the one asked for, or None = whole images, where they are small enough."""
-    shapes = [annotations.shape(index) for index in range(len(annotations))]
-    axes = {len(shape) for shape in shapes}
-    if len(axes) > 1 or not axes <= set(LARGEST_WHOLE):
-        raise InputError(f"Images need 2 or 3 spatial axes, all the same; these have {sorted(axes)}.")
-    if asked is not None:
-        patch = tuple(int(length) for length in np.atleast_1d(asked))
-        if len(patch) != len(shapes[0]) or min(patch) < 1:
-            raise InputError(f"patch_size needs a positive number for each of the {len(shapes[0])} axes, not {asked}.")
-        return patch
-    side = LARGEST_WHOLE[len(shapes[0])]
-    largest = np.max(shapes, axis=0)
-    if (largest <= side).all():
-        return None
-    return tuple(int(min(side, length)) for length in largest)
 
 
 class Items(Dataset, ABC):
