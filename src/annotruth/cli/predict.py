@@ -56,16 +56,16 @@ def predict(
     else:
         if recurrence is not None or confidences is not None:
             raise InputError("--recurrence and --confidence go with a model of masks, and this one labels whole items.")
-        _classify(ensemble, first, items, _columns(files), output, overwrite, quiet)
+        _classify(ensemble, first, items, _columns(set(files) - set(run)), output, overwrite, quiet)
     if len(files) > 1:
         screen.print(f"Probabilities are the mean of {len(files)} models'.")
 
 
-def _columns(files: list[Path]) -> list[str] | None:
-    """Names of the features that models learnt from, the same for all of them; None where they have none."""
+def _columns(files: set[Path]) -> list[str] | None:
+    """Names of the features that models in runs' folders learnt from, the same for all; None where they have none."""
     from annotruth.training.runs import open_run
 
-    runs = [open_run(file.parent) for file in files if (file.parent / "run.json").is_file()]
+    runs = [open_run(file.parent) for file in sorted(files) if (file.parent / "run.json").is_file()]
     for run in runs[1:]:
         if run.columns != runs[0].columns:
             raise InputError(
