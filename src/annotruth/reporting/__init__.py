@@ -73,6 +73,10 @@ def report(
     path = Path(path)
     if max_cases is not None and max_cases < 0:
         raise InputError(f"max_cases must be 0 or more, found {max_cases}.")
+    if not hasattr(model, "annotators_"):
+        raise InputError(
+            f"A report is about one trained model, not about {model!r}; of an ensemble, give one of its models."
+        )
     compared = nested_scores(scores, model.method)
     environment = _environment()
     make = _label_page if ann.kind == "labels" else _mask_page

@@ -26,6 +26,7 @@ from annotruth.training.datasets import MaskDataset, Progress
 from annotruth.training.diagnostics import warn_of_masks, warn_of_small_images
 from annotruth.training.estimator import Data, Estimator
 from annotruth.training.expected import ExpectedAnnotator
+from annotruth.training.folds import FOLDS
 from annotruth.training.inputs import with_known_truth
 from annotruth.training.plan import Plan, complete_plan, image_shapes, plan_sizes
 from annotruth.training.rater_counts import count_items, mean_matrices, resampled_intervals
@@ -61,6 +62,8 @@ class Segmenter(RaterFusionMixin, Estimator):
         batch are shared out between them
     strategy : how they work together: "ddp", which "auto" is, too
     progress : whether to show a progress bar
+    fold : instead of a share at random, hold out this one of the folds, counted from 0
+    folds : into how many parts items are split, whole groups together, the same for every seed
     **options : the method's own options, such as ``trace_weight=0.01`` of pixel-cm
 
     Attributes
@@ -109,6 +112,8 @@ class Segmenter(RaterFusionMixin, Estimator):
         nodes: int = 1,
         strategy: str = "auto",
         progress: bool = True,
+        fold: int | None = None,
+        folds: int = FOLDS,
         **options: Any,
     ) -> None:
         self.method = method
@@ -128,6 +133,8 @@ class Segmenter(RaterFusionMixin, Estimator):
         self.nodes = nodes
         self.strategy = strategy
         self.progress = progress
+        self.fold = fold
+        self.folds = folds
         self.options = options
 
     # -- learning -----------------------------------------------------------------------------------------------
