@@ -46,6 +46,7 @@ LONG = 60
 TESTED_ELSEWHERE = {
     "experiments/core/writing.py": "experiments/core/test_runner.py",  # which reads what is written
     "experiments/tables/cifar10.py": "experiments/tables/test_tables.py",
+    "experiments/tables/networks.py": "experiments/tables/test_tables.py",
     "experiments/tables/zhang2020.py": "experiments/tables/test_tables.py",
     "experiments/tables/zhang2020_medical.py": "experiments/tables/test_tables.py",
     "fusion/_em/pattern_kernels.py": "fusion/test_votes.py",

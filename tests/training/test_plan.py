@@ -76,10 +76,12 @@ def test_a_file_that_is_no_plan_is_named(tmp_path):
         Plan.read(tmp_path / "absent.json")
 
 
-def test_what_is_asked_for_beside_a_plan_is_refused():
+def test_what_is_asked_for_beside_a_plan_counts_and_another_network_is_refused():
     annotations = cases(*[(16, 16)] * 4)
     plan = make_plan(annotations)
-    for name, value in {"network": "standard", "batch_size": 2, "patch_size": (8, 8)}.items():
+    asked = at.Segmenter("majority", plan=plan, batch_size=2, patch_size=(8, 8)).make_plan(annotations)
+    assert (asked.batch_size, asked.patch_size, asked.network) == (2, (8, 8), plan.network)
+    for name, value in {"network": "standard", "deep_supervision": True}.items():
         with pytest.raises(InputError, match=f"leave out {name}"):
             at.Segmenter("majority", plan=plan, progress=False, **{name: value}).fit(annotations)
     with pytest.raises(InputError, match="for images of 2 axes, but these have 3"):

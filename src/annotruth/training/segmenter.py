@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from annotruth.data.annotations import Annotations
-from annotruth.errors import InputError, shorten
+from annotruth.errors import InputError
 from annotruth.fusion.gold import Gold
 from annotruth.methods import METHODS, DataSpec, Task, methods_for
 from annotruth.methods.inference import predict_options, sample_drawings
@@ -183,15 +183,14 @@ class Segmenter(RaterFusionMixin, Estimator):
         if self.plan is None:
             name = OWN if isinstance(self.network, nn.Module) else self.network or "small"
             return plan_sizes(annotations, name, self.patch_size, self.batch_size, self.deep_supervision)
-        given = {"network": self.network, "patch_size": self.patch_size, "batch_size": self.batch_size}
-        asked = [name for name, value in given.items() if value is not None]
-        if asked or self.deep_supervision:
-            both = shorten(asked or ["deep_supervision"])
-            raise InputError(f"A plan says all of that itself: leave out {both}, or change it in the plan.")
+        if self.network is not None or self.deep_supervision:
+            what = "deep_supervision" if self.network is None else "network"
+            raise InputError(f"A plan says what the network is: leave out {what}, or change it in the plan.")
         plan, axes = Plan.read(self.plan), len(image_shapes(annotations)[0])
         if plan.network.dims != axes:
             raise InputError(f"The plan is for images of {plan.network.dims} axes, but these have {axes}.")
-        return plan
+        asked = {"patch_size": self.patch_size, "batch_size": self.batch_size}
+        return replace(plan, **{name: value for name, value in asked.items() if value is not None})
 
     def _read(self, annotations: Annotations, tell: Progress | None = None) -> Data[MaskDataset]:
         self.classes_, self.raters_ = annotations.classes, annotations.raters
