@@ -80,17 +80,23 @@ def _draw(
 ) -> None:  # fmt: skip
     from annotruth.io import fresh_folder, load_images, write_mask, write_probabilities
     from annotruth.methods.inference import predict_options
+    from annotruth.training import Segmenter
+    from annotruth.training.resample import grid_sizes
 
     # Refuses what a method cannot be asked before anything is written.
     for model in ensemble.models:
         predict_options(model.method_, model.raters_, **asked)
     data = load_images(images, rank=first.dims_, classes=first.classes_)
     data.pixel_values = first.pixel_values_
+    for model in ensemble.models:  # as it does images of which no spacing is known, where one is needed
+        if isinstance(model, Segmenter):
+            grid_sizes(data, model.plan_.spacing)
     fresh_folder(output, overwrite)
     with progress_bar(quiet) as tell:
         for index in range(len(data)):
             tell("Labelling", index, len(data))
-            probabilities = ensemble.predict_proba([data.item_image(index)], **asked)[0]
+            spacing = data.spacing(index)
+            probabilities = ensemble.predict_proba([data.item_image(index)], spacing=spacing, **asked)[0]
             write_probabilities(output / "probabilities", data, index, probabilities)
             write_mask(output / "labels", data, index, probabilities.argmax(axis=0))
     screen.print(f"{len(data)} images labelled: {output / 'labels'}, {output / 'probabilities'}.")

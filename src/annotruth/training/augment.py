@@ -41,7 +41,7 @@ class Change:
 
     @classmethod
     def draw(cls, channels: int, size: Sequence[int], mirror: Collection[int], rng: np.random.Generator) -> Change:
-        """By chance, all of which comes from ``rng``, for an image (channels, *size) that may be mirrored along some axes."""
+        """By chance, which comes from ``rng``, for an image (channels, *size); ``mirror`` are axes to mirror along."""
         along = [axis for axis in range(len(size)) if rng.random() < 0.5]  # one number each, whatever may be mirrored
         affine = _affine(size, rng) if rng.random() < MOVED else None
         contrast = CONTRAST ** rng.uniform(-1, 1, channels)
@@ -74,14 +74,14 @@ def augment(
     flips = [[axis + 1 for axis in change.mirrored] for change in changes]
     images = [image.flip(axes) if axes else image for image, axes in zip(images, flips)]
     labels = [label.flip(axes) if axes else label for label, axes in zip(labels, flips)]
-    alike: dict[torch.Size, list[int]] = defaultdict(list)
+    alike: dict[torch.Size, dict[int, np.ndarray]] = defaultdict(dict)
     for position, change in enumerate(changes):
         if change.affine is not None:
-            alike[images[position].shape].append(position)
-    for positions in alike.values():
-        affine = torch.from_numpy(np.stack([changes[p].affine for p in positions])).float()
-        together = (torch.stack([of[p] for p in positions]) for of in (images, labels))
-        for position, image, label in zip(positions, *_moved(*together, affine)):
+            alike[images[position].shape][position] = change.affine
+    for moves in alike.values():
+        together, drawn = (torch.stack([of[position] for position in moves]) for of in (images, labels))
+        affine = torch.from_numpy(np.stack(list(moves.values()))).float()
+        for position, image, label in zip(moves, *_moved(together, drawn, affine)):
             images[position], labels[position] = image, label
     return [_shaded(image, change) for image, change in zip(images, changes)], labels
 
