@@ -40,7 +40,11 @@ def train(
         typer.Option(help="How to learn: by default pixel-cm, global-cm for a table; an unknown name lists the known."),
     ] = None,
     network: Annotated[
-        Optional[str], typer.Option(help="Label table: cnn or resnet for pictures, mlp or linear for features.")
+        Optional[str],
+        typer.Option(
+            help="Label table: resnet (the default), cnn or monai:DenseNet121 … for pictures, mlp (the default) or "
+            "linear for features."
+        ),
     ] = None,
     epochs: Annotated[
         Optional[int], typer.Option(help="Passes over the cases at most: by default 30, more for a small table.")
@@ -57,7 +61,13 @@ def train(
     patch_size: Annotated[
         Optional[str], typer.Option(help="Train on random patches, as 64,64,32; by default where cases are large.")
     ] = None,
-    augment: Annotated[bool, typer.Option("--augment", help="Mirror, turn, scale and shift cases at random.")] = False,
+    augment: Annotated[
+        Optional[bool],
+        typer.Option(
+            "--augment/--no-augment",
+            help="Change cases a little on every pass: by default pictures of a label table, not case folders.",
+        ),
+    ] = None,
     known_masks: Annotated[
         bool,
         typer.Option("--known-masks", help="Case folder: learn from the masks in truth/, too (coarse-cm)."),
@@ -81,10 +91,10 @@ def train(
     inputs = {"images": images, "features": features, "truth": truth}
     settings = {
         "method": method, "max_epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate,
-        "patience": patience, "validation": validation, "seed": seed, **where,
+        "patience": patience, "validation": validation, "augment": augment, "seed": seed, **where,
         **dict(option_value(text) for text in option or []),
     }  # fmt: skip
-    of_folders = {"patch_size": _whole_numbers(patch_size), "augment": augment or None}
+    of_folders = {"patch_size": _whole_numbers(patch_size)}
     of_runs = {"known_masks": known_masks or None}
     of_tables = {**inputs, "duplicates": None if duplicates == "error" else duplicates, "network": network}
     if is_table:
