@@ -21,6 +21,7 @@ from annotruth.nn.classifiers import classifier_network, default_network
 from annotruth.training.datasets import LabelTableDataset, Progress, read_images
 from annotruth.training.diagnostics import warn_of_answers
 from annotruth.training.estimator import Data, Estimator
+from annotruth.training.folds import FOLDS
 from annotruth.training.inputs import to_annotations
 from annotruth.training.rater_counts import BLOCK, MOST_KEPT, AnswerCounts
 from annotruth.training.raters import RaterFacts
@@ -53,6 +54,8 @@ class Classifier(ClassifierMixin, Estimator):
         batch are shared out between them
     strategy : how they work together: "ddp", which "auto" is, too
     progress : whether to show a progress bar
+    fold : instead of a share at random, hold out this one of the folds, counted from 0
+    folds : into how many parts items are split, whole groups together, the same for every seed
     **options : the method's own options, such as ``trace_weight=0.01`` of global-cm
 
     Attributes
@@ -99,6 +102,8 @@ class Classifier(ClassifierMixin, Estimator):
         nodes: int = 1,
         strategy: str = "auto",
         progress: bool = True,
+        fold: int | None = None,
+        folds: int = FOLDS,
         **options: Any,
     ) -> None:
         self.method = method
@@ -115,6 +120,8 @@ class Classifier(ClassifierMixin, Estimator):
         self.nodes = nodes
         self.strategy = strategy
         self.progress = progress
+        self.fold = fold
+        self.folds = folds
         self.options = options
 
     # -- learning -----------------------------------------------------------------------------------------------

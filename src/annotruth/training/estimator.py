@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from inspect import signature
 from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -24,6 +25,7 @@ from annotruth.fusion.raters import ranking
 from annotruth.methods import DataSpec, Method, MethodModel, Task, make_method
 from annotruth.methods.protocols import Prepares, ShowsPanels
 from annotruth.training.datasets import Items, Progress, Standard, loader
+from annotruth.training.folds import check_fold, hold_out
 from annotruth.training.module import MethodModule
 from annotruth.training.raters import Annotators, RaterFacts
 from annotruth.training.storage import read_model, to_json, write_model
@@ -70,6 +72,8 @@ class Estimator(BaseEstimator):
     """
 
     task: ClassVar[Task]
+    first_format: ClassVar[int] = 1
+    """The first format of files whose networks can still be built."""
 
     method: str
     network: nn.Module | str | None
@@ -84,6 +88,8 @@ class Estimator(BaseEstimator):
     nodes: int
     strategy: str
     progress: bool
+    fold: int | None
+    folds: int
     options: dict[str, Any]
 
     classes_: Any  # names, or a classifier's labels as they were given
@@ -114,6 +120,9 @@ class Estimator(BaseEstimator):
         """The method, once all parameters are found good."""
         if not 0 <= self.validation < 1:
             raise InputError(f"validation is a share of the items, 0 ≤ validation < 1, not {self.validation}.")
+        check_fold(self.fold, self.folds)
+        if self.fold is not None and self.validation != signature(type(self)).parameters["validation"].default:
+            raise InputError("With a fold, that fold is what is held out; leave validation away.")
         for name in ("max_epochs", "batch_size", "learning_rate"):
             value = getattr(self, name)
             if value is not None and not value > 0:
@@ -149,6 +158,8 @@ class Estimator(BaseEstimator):
 
     def _split(self, annotations: Annotations) -> tuple[Annotations, Annotations | None]:
         """Items to learn from, and those held out; None where there are too few to hold any out."""
+        if self.fold is not None:
+            return hold_out(annotations, self.fold, self.folds)
         groups = len(set(annotations.groups or annotations.items))
         if self.validation == 0 or groups * self.validation < 1:
             return annotations, None
@@ -196,6 +207,7 @@ class Estimator(BaseEstimator):
             self._epochs(len(train), batch_size), max(batch_size, self._processes().count), int(self.patience),
             int(self.seed),
             self.accelerator, self.progress, self._processes(),
+            None if self.fold is None else f"{self.fold} of {self.folds}",
         )  # fmt: skip
         names = {"list of classes": train.annotations.classes, "list of raters": self.raters_}
         module = MethodModule(
@@ -261,7 +273,9 @@ class Estimator(BaseEstimator):
     @property
     def settings_(self) -> dict[str, Any]:
         """Everything that determined this model, as plain values."""
-        own = {name: value for name, value in self.get_params().items() if name not in ("network", *self.options)}
+        unused = () if self.fold is not None else ("fold", "folds")
+        other = ("network", *self.options, *unused)
+        own = {name: value for name, value in self.get_params().items() if name not in other}
         own |= {"batch_size": self._schedule.batch_size, "max_epochs": self._schedule.max_epochs}
         own |= {"learning_rate": self._rate(), **self._used_settings(), "options": vars(self.method_)}
         return json.loads(json.dumps(own, default=to_json))
@@ -274,7 +288,7 @@ class Estimator(BaseEstimator):
             "own_network": isinstance(self.network, nn.Module),
             "classes": self.classes_,
             "raters": self.raters_,
-            "shape": vars(self._spec),
+            "shape": asdict(self._spec),
             "batch_size": self._schedule.batch_size,
             "max_epochs": self._schedule.max_epochs,
             "standard": vars(self._standard),
@@ -290,11 +304,17 @@ class Estimator(BaseEstimator):
     def load(cls, path: str | Path, network: nn.Module | None = None) -> Self:
         """Read a model; one trained around your own network needs that network again."""
         facts, state = read_model(Path(path), cls.__name__)
+        if facts["format"] < cls.first_format:
+            version = facts["annotruth"]
+            raise InputError(
+                f"{path} was written by annotruth {version}, whose networks this version no longer has. Use it with "
+                f"that version (pip install annotruth=={version}), or train anew."
+            )
         if facts["own_network"] and network is None:
             raise InputError(f"{path} was trained around your own network; pass it again with network=.")
         model = cls(**{"network": network, **facts["params"]})
         model.classes_, model.raters_ = tuple(facts["classes"]), tuple(facts["raters"])
-        model._spec = DataSpec(**facts["shape"])
+        model._spec = DataSpec.from_dict(facts["shape"])
         model.method_ = make_method(model.method, cls.task, model.options)
         model._standard = Standard(**facts["standard"])
         model._schedule = Schedule(facts["max_epochs"], facts["batch_size"], model.patience, model.seed)
