@@ -301,7 +301,9 @@ def test_wrong_use(assert_one_paragraph: Run, annotruth: Run, study: Path, out: 
     for command, message in [
         (("train", table), "needs its pictures, --images FOLDER, or features, --features FILE"),
         (("train", table, "--images", pictures, "--features", features), "either pictures or features"),
-        (("train", table, "--images", pictures, "--augment"), "--augment goes with a case folder"),
+        (("train", table, "--images", pictures, "--patch-size", "8,8"), "--patch-size goes with a case folder"),
+        (("train", table, "--features", features, "--augment"), "augment changes images; feature vectors stay"),
+        (("train", table, "--images", pictures, "--network", "monai:DenseNet12"), "Did you mean monai:DenseNet121"),
         (("train", table, "--images", pictures, "--devices", 3, "--batch-size", 2), "batch_size must be at least 3"),
         (("train", table, "--images", pictures, "--strategy", "teamwork"), "Unknown strategy 'teamwork'"),
         (("train", table, "--images", pictures, "--network", "mlp"), "The network mlp does not take images"),

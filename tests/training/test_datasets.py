@@ -12,7 +12,14 @@ from annotruth import Annotations
 from annotruth.errors import InputError
 from annotruth.methods import Batch, DataSpec, make_method
 from annotruth.training import datasets as data
-from annotruth.training.datasets import EpochSampler, MaskDataset, SharedBatches, Standard, loader
+from annotruth.training.datasets import (
+    EpochSampler,
+    LabelTableDataset,
+    MaskDataset,
+    SharedBatches,
+    Standard,
+    loader,
+)
 
 AS_IT_IS = Standard([0.0], [1.0])
 
@@ -142,6 +149,10 @@ def test_channels_are_checked_wherever_an_item_is_read(make_cases):
 def test_processes_share_every_batch(items, batch_size, processes):
     shares = [list(SharedBatches(range(items), batch_size, process, processes)) for process in range(processes)]
     whole = [list(range(items))[start : start + batch_size] for start in range(0, items, batch_size)]
+    if len(whole) > 1 and len(whole[-1]) == 1 < batch_size:
+        last = whole.pop()
+        whole[-1] += last
+    assert len(SharedBatches(range(items), batch_size)) == len(whole)
     assert all(len(share) == len(whole) for share in shares)
     for step, batch in enumerate(whole):
         taken = [item for share in shares for item in share[step]]
@@ -226,3 +237,23 @@ def test_items_of_different_spacing_are_learnt_from_at_one(in_memory, monkeypatc
     ], "planned by what the files hold"
     counted = cases.every_rater().__getitems__([1])[1]
     np.testing.assert_array_equal(counted[0], masks[1].repeat(2, axis=1))
+
+
+def test_how_a_picture_is_augmented_depends_on_seed_and_epoch_alone():
+    images = np.random.default_rng(0).normal(size=(20, 1, 8, 8)).astype(np.float32)
+    answers = Annotations.from_answers(np.arange(20)[:, None] % 2, images=images)
+
+    def seen(order: list[int], epoch: int = 2, seed: int = 0, batch_size: int = 6) -> torch.Tensor:
+        items = LabelTableDataset(answers, augment=True, seed=seed).standardise(AS_IT_IS)
+        items.epoch = epoch
+        batches = list(loader(items, batch_size, order))
+        return torch.cat([batch.images for batch in batches])[torch.cat([b.positions for b in batches]).argsort()]
+
+    forwards = list(range(20))
+    first = seen(forwards)
+    assert torch.equal(seen(forwards[::-1], batch_size=4), first)
+    assert not torch.equal(seen(forwards, epoch=3), first)
+    assert not torch.equal(seen(forwards, seed=1), first)
+    items = LabelTableDataset(answers, augment=True).standardise(AS_IT_IS)
+    assert torch.equal(items.as_they_are().__getitems__(forwards).images, torch.from_numpy(images))
+    assert not torch.equal(items.__getitems__(forwards).images, torch.from_numpy(images))

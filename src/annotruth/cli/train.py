@@ -72,7 +72,7 @@ def train(
     patch_size: PatchSize = None,
     augment: Annotated[
         Optional[bool],
-        typer.Option("--augment/--no-augment", help="Case folder: mirror, turn, scale and shift cases at random."),
+        typer.Option("--augment/--no-augment", help="Show cases moved and shaded a little at random, by default."),
     ] = None,
     known_masks: Annotated[
         bool,
@@ -97,10 +97,10 @@ def train(
     inputs = {"images": images, "features": features, "truth": truth}
     settings = {
         "method": method, "max_epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate,
-        "patience": patience, "validation": validation, "seed": seed, "network": network, **where,
+        "patience": patience, "validation": validation, "augment": augment, "seed": seed, "network": network, **where,
         **dict(option_value(text) for text in option or []),
     }  # fmt: skip
-    of_folders = {"patch_size": whole_numbers(patch_size), "plan": plan, "augment": augment}
+    of_folders = {"patch_size": whole_numbers(patch_size), "plan": plan}
     of_runs = {"known_masks": known_masks or None}
     of_tables = {**inputs, "duplicates": None if duplicates == "error" else duplicates}
     if is_table:

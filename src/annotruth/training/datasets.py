@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +19,7 @@ from annotruth.methods import Batch, Method
 from annotruth.methods.base import as_tensor
 from annotruth.methods.protocols import KnowsConfusion
 from annotruth.nn import pad_end
-from annotruth.training.augment import Change, augment
+from annotruth.training.augment import Change, augment, augment_pictures
 from annotruth.training.fingerprint import Fingerprint
 from annotruth.training.resample import grid_sizes, nearest, resampled
 from annotruth.training.standard import Standard, check_channels
@@ -40,11 +41,13 @@ class Items(Dataset, ABC):
     annotations : what the items are
     epoch : which pass over them it is, for what changes from pass to pass
     in_memory : whether all items were read when the data set was made; if not, they are read when they are needed
+    augment : whether items are seen in another way on every pass
     """
 
     annotations: Annotations
     in_memory: bool
     epoch: int = 0
+    augment: bool = False
     _standard: Standard  # set by standardise(), before the first batch
 
     def __len__(self) -> int:
@@ -57,6 +60,12 @@ class Items(Dataset, ABC):
     @abstractmethod
     def standardise(self, standard: Standard) -> Self:
         """Give images standardised from now on."""
+
+    def as_they_are(self) -> Self:
+        """The same items without augmentation, to look at what a model makes of them."""
+        same = copy(self)
+        same.augment = False
+        return same
 
 
 class MaskDataset(Items):
@@ -234,8 +243,9 @@ class LabelTableDataset(Items):
     A batch lists only the raters who answered something in it, so that it never grows with all raters.
     """
 
-    def __init__(self, annotations: Annotations) -> None:
-        self.annotations = annotations
+    def __init__(self, annotations: Annotations, augment: bool = False, seed: int = 0) -> None:
+        self.annotations, self.augment, self.seed = annotations, augment, seed
+        self._chance = (-1, np.empty((0, 0)))  # an epoch, and what it decides by
         self._first = first_answers(annotations.answers, len(annotations))
         self._shape = annotations.item_image(0).shape
         self.in_memory = 4 * len(annotations) * int(np.prod(self._shape)) <= MAX_BYTES_IN_MEMORY
@@ -259,9 +269,18 @@ class LabelTableDataset(Items):
         raters, column = np.unique(answers.rater[answer], return_inverse=True)
         labels = np.full((len(items), len(raters)), MISSING_LABEL, dtype=np.int16)
         labels[row, column] = answers.label[answer]
-        return Batch(
-            self._images(indices), torch.from_numpy(labels), torch.from_numpy(items), torch.from_numpy(raters).long()
-        )
+        images = self._images(indices)
+        if self.augment:
+            images = augment_pictures(images, self._chances()[items])
+        return Batch(images, torch.from_numpy(labels), torch.from_numpy(items), torch.from_numpy(raters).long())
+
+    def _chances(self) -> np.ndarray:
+        """All items' random numbers of this epoch: what an item looks like depends on neither batches nor resuming."""
+        epoch, chances = self._chance
+        if epoch != self.epoch:
+            chances = np.random.default_rng([self.seed, self.epoch, 1]).random((len(self), len(self._shape) + 1))
+            self._chance = (self.epoch, chances)
+        return chances
 
     def _images(self, indices: Sequence[int]) -> Tensor:
         if self._kept is not None:
@@ -312,18 +331,39 @@ class EpochSampler(Sampler[int]):
 class SharedBatches(BatchSampler):
     """The batches of an order of items, each shared out between processes: together they see what one would.
 
+    One item that would be left over at the end joins the last batch: batch norm refuses a single value.
+
     Examples
     --------
-    >>> [list(SharedBatches(range(5), 4, process, processes=2)) for process in (0, 1)]
-    [[[0, 2], [4]], [[1, 3], [4]]]
+    >>> [list(SharedBatches(range(6), 4, process, processes=2)) for process in (0, 1)]
+    [[[0, 2], [4]], [[1, 3], [5]]]
+    >>> list(SharedBatches(range(5), 4))
+    [[0, 1, 2, 3, 4]]
     """
 
     def __init__(self, order: Iterable[int], batch_size: int, process: int = 0, processes: int = 1) -> None:
         super().__init__(order, batch_size, drop_last=False)
         self.process, self.processes = process, processes
 
-    def __iter__(self) -> Iterator[list[int]]:
+    def __len__(self) -> int:
+        left_over = len(self.sampler) % self.batch_size  # type: ignore[arg-type]
+        return super().__len__() - (left_over == 1 and len(self.sampler) > self.batch_size > 1)  # type: ignore[arg-type]
+
+    def _whole(self) -> Iterator[list[int]]:
+        """Batches of all processes together."""
+        before: list[int] = []
         for batch in super().__iter__():
+            if before and len(batch) == 1 < self.batch_size:
+                before += batch
+            else:
+                if before:
+                    yield before
+                before = batch
+        if before:
+            yield before
+
+    def __iter__(self) -> Iterator[list[int]]:
+        for batch in self._whole():
             # All processes take every step together: one left without an item takes another's again.
             yield batch[self.process :: self.processes] or [batch[self.process % len(batch)]]
 

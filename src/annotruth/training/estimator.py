@@ -218,7 +218,7 @@ class Estimator(BaseEstimator):
         self.module_.eval().cpu()
         every = (items for items in (train, held_out) if items is not None)
         with torch.no_grad():  # labels of held-out items, too, tell how raters err
-            batches = chain.from_iterable(loader(items, batch_size) for items in every)
+            batches = chain.from_iterable(loader(items.as_they_are(), batch_size) for items in every)
             self.method_.stages.finish(self.module_, batches)
 
     def _epochs(self, items: int, batch_size: int) -> int:
