@@ -10,6 +10,7 @@ import pytest
 
 import annotruth as at
 from annotruth.errors import InputError
+from annotruth.training.datasets import EpochSampler
 from annotruth.training.plan import FEWEST_STEPS, LARGEST_WHOLE, Plan, make_plan
 
 pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.AnnotruthWarning")
@@ -34,6 +35,35 @@ def test_small_data_sets_get_steps_and_large_images_small_batches():
     many = make_plan(cases(*[(8, 8)] * (20 * FEWEST_STEPS)))
     assert (few.batch_size, many.batch_size) == (1, 16)
     assert make_plan(cases(*[(8, 8)] * 70), batch_size=7).batch_size == 7
+
+
+def test_of_few_large_images_an_epoch_takes_several_patches():
+    few, many = (make_plan(cases(*[(400, 300)] * n, raters=1), patch_size=(64, 64)) for n in (4, 40))
+    assert few.patches == min(round(400 * 300 / 64**2), FEWEST_STEPS // 4) == 16
+    assert many.patches == 2
+    assert make_plan(cases((40, 30), (20, 35))).patches == 1
+
+
+def test_patches_of_an_item_differ_within_an_epoch_and_all_are_learnt_from():
+    annotations = cases(*[(40, 30)] * 4)
+    model = at.Segmenter("majority", patch_size=(16, 16), max_epochs=1, validation=0, progress=False)
+    train = model._read(model._check(annotations)).train
+    order = list(EpochSampler(train, seed=0))
+    assert len(order) == len(train) * model.plan_.patches
+    batch = train.__getitems__([1, 1 + len(train)])
+    assert batch.positions.tolist() == [1, 1]
+    assert not batch.images[0].equal(batch.images[1])
+
+
+@pytest.mark.parametrize("network", ["monai:SegResNet", "monai:BasicUNet"])
+def test_networks_of_monai_are_trained_and_kept(tmp_path, network):
+    annotations = cases(*[(16, 12)] * 6)
+    model = at.Segmenter("majority", network=network, max_epochs=1, progress=False).fit(annotations)
+    again = at.load_model(model.save(tmp_path / "m.annotruth"))
+    images = [annotations.item_image(0)]
+    np.testing.assert_array_equal(again.predict_proba(images), model.predict_proba(images))
+    with pytest.raises(InputError, match="MONAI has no network"):
+        at.Segmenter("majority", network="monai:Nothing", progress=False).make_plan(annotations)
 
 
 def test_a_plan_is_read_as_it_was_written(tmp_path):

@@ -15,9 +15,8 @@ from torch import nn
 
 from annotruth.errors import InputError
 from annotruth.nn.backbones import AnySize, whole_strides
+from annotruth.nn.plan import MONAI as PREFIX
 
-PREFIX = "monai:"
-"""Begins the name of a network that is MONAI's."""
 MEANINGS = {
     "dims": ("spatial_dims",),
     "channels": ("in_channels", "n_input_channels"),

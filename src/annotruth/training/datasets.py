@@ -40,6 +40,7 @@ class Items(Dataset, ABC):
     ----------
     annotations : what the items are
     epoch : which pass over them it is, for what changes from pass to pass
+    repeats : how often a pass takes each item, which may look different each time
     in_memory : whether all items were read when the data set was made; if not, they are read when they are needed
     augment : whether items are seen in another way on every pass
     """
@@ -47,6 +48,7 @@ class Items(Dataset, ABC):
     annotations: Annotations
     in_memory: bool
     epoch: int = 0
+    repeats: int = 1
     augment: bool = False
     _standard: Standard  # set by standardise(), before the first batch
 
@@ -82,6 +84,7 @@ class MaskDataset(Items):
     augment : whether items are seen in another way in each epoch
     with_truth : the annotations' truth is there to be learnt from, where it is known
     foreground : share of the patches that are laid around a pixel that somebody labelled as no background
+    repeats : how many patches of each item an epoch takes
     spacing : what items are resampled to; None = they stay as they are
 
     Attributes
@@ -100,10 +103,11 @@ class MaskDataset(Items):
         tell: Progress | None = None,
         *,
         foreground: float = 0.0,
+        repeats: int = 1,
         spacing: Sequence[float] | None = None,
     ) -> None:
         self.annotations, self.method = annotations, method
-        self.foreground, self._sizes = foreground, grid_sizes(annotations, spacing)
+        self.foreground, self.repeats, self._sizes = foreground, repeats, grid_sizes(annotations, spacing)
         self.patch, self.augment, self.seed, self.with_truth = patch, augment, seed, with_truth
         self.mirror = tuple(range(len(annotations.shape(0))))
         pixels = sum(int(np.prod(size)) for size in self._sizes)
@@ -160,7 +164,9 @@ class MaskDataset(Items):
 
     def __getitems__(self, indices: list[int]) -> Batch:
         # A generator per epoch and item: what an item looks like depends on neither batches, workers nor resuming.
+        # What lies beyond the last item is the first one again, and looks different.
         chance = [np.random.default_rng([self.seed, self.epoch, index]) for index in indices]
+        indices = [index % len(self) for index in indices]
         pairs = [self._one(index, rng) for index, rng in zip(indices, chance)]
         if self.augment:
             changes = [Change.draw(len(one), one.shape[1:], self.mirror, rng) for (one, _), rng in zip(pairs, chance)]
@@ -321,11 +327,11 @@ class EpochSampler(Sampler[int]):
         self.epoch = self.cases.epoch = epoch
 
     def __iter__(self) -> Iterator[int]:
-        order = np.random.default_rng([self.seed, self.epoch]).permutation(len(self.cases))
+        order = np.random.default_rng([self.seed, self.epoch]).permutation(len(self))
         return iter(order.tolist())
 
     def __len__(self) -> int:
-        return len(self.cases)
+        return len(self.cases) * self.cases.repeats
 
 
 class SharedBatches(BatchSampler):

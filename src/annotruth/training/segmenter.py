@@ -21,6 +21,7 @@ from annotruth.methods import METHODS, DataSpec, Task, methods_for
 from annotruth.methods.inference import predict_options, sample_drawings
 from annotruth.methods.protocols import LearnsFromTruth, TakesRaterFeatures
 from annotruth.methods.rater_features import RaterCode
+from annotruth.nn.monai_networks import is_monai, monai_network
 from annotruth.nn.plan import OWN
 from annotruth.training.datasets import MaskDataset, Progress
 from annotruth.training.diagnostics import warn_of_masks, warn_of_small_images
@@ -191,8 +192,8 @@ class Segmenter(RaterFusionMixin, Estimator):
         if plan.network.dims != axes:
             raise InputError(f"The plan is for images of {plan.network.dims} axes, but these have {axes}.")
         grid_sizes(annotations, plan.spacing)  # refuses images of which no spacing is known, where one is needed
-        asked = {"patch_size": self.patch_size, "batch_size": self.batch_size}
-        return replace(plan, **{name: value for name, value in asked.items() if value is not None})
+        patch = plan.patch_size if self.patch_size is None else tuple(self.patch_size)
+        return replace(plan, patch_size=patch, batch_size=self.batch_size or plan.batch_size)
 
     def _read(self, annotations: Annotations, tell: Progress | None = None) -> Data[MaskDataset]:
         self.classes_, self.raters_ = annotations.classes, annotations.raters
@@ -202,7 +203,7 @@ class Segmenter(RaterFusionMixin, Estimator):
         def items(part: Annotations, augment: bool) -> MaskDataset:
             return MaskDataset(
                 part, self.method_, self.plan_.patch_size, augment, self.seed, self._with_truth, tell,
-                foreground=self.plan_.foreground, spacing=self.plan_.spacing,
+                foreground=self.plan_.foreground, repeats=self.plan_.patches, spacing=self.plan_.spacing,
             )  # fmt: skip
 
         train = items(to_learn, self.augment)
@@ -215,7 +216,18 @@ class Segmenter(RaterFusionMixin, Estimator):
         train.standardise(self._standard)
         if held_out is not None:
             held_out.standardise(self._standard)
+        with torch.random.fork_rng():
+            self._own_network()  # one of MONAI's that does not go with these images is refused before training
         return Data(train, held_out, annotations)
+
+    def _own_network(self) -> nn.Module | None:
+        name = self.plan_.network.name
+        if not is_monai(name):
+            return super()._own_network()
+        return monai_network(
+            name, dims=self.plan_.network.dims, in_channels=len(self._standard.mean), out_channels=len(self.classes_),
+            size=self.plan_.patch_size,
+        )  # fmt: skip
 
     def _learn(self, data: Data[MaskDataset], run_folder: str | Path | None, resume: bool) -> Segmenter:
         train, annotations = data.train.annotations, data.annotations
