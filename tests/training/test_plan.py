@@ -76,10 +76,12 @@ def test_a_file_that_is_no_plan_is_named(tmp_path):
         Plan.read(tmp_path / "absent.json")
 
 
-def test_what_is_asked_for_beside_a_plan_is_refused():
+def test_what_is_asked_for_beside_a_plan_counts_and_another_network_is_refused():
     annotations = cases(*[(16, 16)] * 4)
     plan = make_plan(annotations)
-    for name, value in {"network": "standard", "batch_size": 2, "patch_size": (8, 8)}.items():
+    asked = at.Segmenter("majority", plan=plan, batch_size=2, patch_size=(8, 8)).make_plan(annotations)
+    assert (asked.batch_size, asked.patch_size, asked.network) == (2, (8, 8), plan.network)
+    for name, value in {"network": "standard", "deep_supervision": True}.items():
         with pytest.raises(InputError, match=f"leave out {name}"):
             at.Segmenter("majority", plan=plan, progress=False, **{name: value}).fit(annotations)
     with pytest.raises(InputError, match="for images of 2 axes, but these have 3"):
@@ -120,3 +122,19 @@ def test_one_case_is_enough():
     assert at.Segmenter("majority", max_epochs=1, progress=False).fit(cases((16, 12))).predict(
         [np.zeros((1, 16, 12), np.float32)]
     ).shape == (1, 16, 12)
+
+
+def two_parts(items: int = 8) -> at.Annotations:
+    """Two boxes, the second always to the right of the first, anywhere up and down."""
+    rng, masks = np.random.default_rng(0), np.zeros((items, 2, 12, 10), np.uint8)
+    for mask in masks:
+        for number, columns in ((1, slice(0, 4)), (2, slice(6, 10))):
+            top = int(rng.integers(0, 9))
+            mask[:, top : top + 3, columns] = number
+    return at.Annotations.from_masks(masks, images=masks[:, :1].astype(np.float32))
+
+
+def test_images_are_mirrored_only_along_axes_that_tell_no_classes_apart():
+    assert make_plan(two_parts()).mirror == (0,)
+    assert at.Segmenter("majority", progress=False).make_plan(two_parts()).mirror == (0,)
+    assert make_plan(at.Annotations.from_masks(np.minimum(two_parts().masks, 1))).mirror == (0, 1)

@@ -13,7 +13,8 @@ import numpy as np
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError, shorten
 from annotruth.nn import NetworkPlan, plan_network
-from annotruth.training.fingerprint import Fingerprint, fingerprints, mirror_axes
+from annotruth.training.fingerprint import Fingerprint, clip_values, fingerprints, mirror_axes
+from annotruth.training.resample import grid_size, plan_spacing
 
 LARGEST_WHOLE = {2: 256, 3: 64}
 """Side up to which images are trained on whole, by number of axes; larger ones are cut into patches of this side."""
@@ -141,19 +142,22 @@ def plan_sizes(
 ) -> Plan:
     """As much of the plan as sizes and spacings tell, without a look at the images; the rest as if all were allowed."""
     shapes = image_shapes(annotations)
+    target, spacing = plan_spacing(annotations)
+    shapes = [grid_size(shape, annotations.spacing(index), target) for index, shape in enumerate(shapes)]
     patch = _patch(shapes, patch_size)
     largest = np.max(shapes, axis=0)
     size = largest if patch is None else np.minimum(patch, largest)
-    stages = plan_network([int(length) for length in size], None, network, deep_supervision)
+    stages = plan_network([int(length) for length in size], spacing, network, deep_supervision)
     pixels = int(np.prod(size))
     batch = batch_size or max(1, min(BATCH_PIXELS // pixels, BATCH_ITEMS, len(shapes) // FEWEST_STEPS))
     mirror = tuple(range(len(size)))
-    return Plan(None, None, mirror, patch, FOREGROUND if patch is not None else 0.0, batch, stages)
+    return Plan(target, None, mirror, patch, FOREGROUND if patch is not None else 0.0, batch, stages)
 
 
 def complete_plan(plan: Plan, items: Iterable[Fingerprint]) -> Plan:
     """A plan with what depends on the images and labels themselves: see :mod:`annotruth.training.fingerprint`."""
-    return replace(plan, mirror=mirror_axes(list(items), plan.network.dims))
+    seen = list(items)
+    return replace(plan, mirror=mirror_axes(seen, plan.network.dims), clip=clip_values(seen))
 
 
 def image_shapes(annotations: Annotations) -> list[tuple[int, ...]]:
