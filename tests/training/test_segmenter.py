@@ -261,7 +261,7 @@ def test_prediction_before_training(cases, tiny, tmp_path):
 
 def test_prediction_is_the_mean_over_mirror_images_where_the_plan_allows(make_cases, tiny):
     annotations = make_cases(8, (12, 9))
-    model = tiny(patch_size=(8, 9)).fit(annotations)
+    model = tiny(patch_size=(8, 9), augment=True).fit(annotations)
     assert model.plan_.mirror == (0, 1)
     images = annotations.images[:2]
     mirrored = model.predict_proba(images)
