@@ -28,7 +28,7 @@ class FakeAnnotator:
     def skill(self) -> float:
         return float(np.diag(self.confusion).mean())
 
-    def confusion_map(self, image: np.ndarray) -> np.ndarray | None:
+    def confusion_map(self, image: np.ndarray, **told: Any) -> np.ndarray | None:
         if not self.pixel_wise:
             return None
         spatial = image.shape[1:]
@@ -56,7 +56,7 @@ class FakeModel:
             interval = (0.4, 0.9) if r == 0 else None
             self.annotators_[rater] = FakeAnnotator(counts / counts.sum(1, keepdims=True), interval, pixel_wise)
 
-    def predict_proba(self, images: np.ndarray) -> np.ndarray:
+    def predict_proba(self, images: np.ndarray, **told: Any) -> np.ndarray:
         n_classes = len(self.classes_)
         labels = np.stack([self.truth_of[image.tobytes()] for image in images])
         right = np.stack([labels == c for c in range(n_classes)], axis=1)

@@ -63,10 +63,11 @@ def cases(make_cases: MakeCases) -> Annotations:
 
 @pytest.fixture(scope="session")
 def tiny() -> Callable[..., Segmenter]:
-    """Give a function that makes an untrained Segmenter of few, small steps."""
+    """Give a function that makes an untrained Segmenter of few, small steps, that sees images as they are."""
 
     def make(method: str = "mean", **params: Any) -> Segmenter:
-        return Segmenter(method, **{"max_epochs": 2, "batch_size": 4, "progress": False, **params})
+        few = {"max_epochs": 2, "batch_size": 4, "augment": False, "progress": False}
+        return Segmenter(method, **{**few, **params})
 
     return make
 

@@ -85,7 +85,7 @@ def test_settings_name_everything_that_was_used(cases, tiny):
     model = tiny("pixel-cm", max_epochs=1, batch_size=None, trace_weight=0.25).fit(cases)
     settings = model.settings_
     assert settings["method"] == "pixel-cm"
-    assert settings["network"] == "U-Net"
+    assert settings["network"] == "small"
     assert settings["batch_size"] == 1
     assert settings["patch_size"] is None
     assert settings["options"]["trace_weight"] == 0.25

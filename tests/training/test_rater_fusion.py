@@ -28,7 +28,7 @@ def test_other_methods_say_that_they_know_no_recurrences(digits):
 
 def test_global_cm_fuses_by_bayes(digits):
     """Any method that learns matrices can fuse: here the posterior is worked out by hand."""
-    model = Segmenter("global-cm", max_epochs=2, progress=False).fit(digits)
+    model = Segmenter("global-cm", max_epochs=2, augment=False, progress=False).fit(digits)
     fused, prior = model.fuse(digits.take([0])), model.predict_proba(digits.images[:1]).astype(np.float64)
     matrices = model.confusion(digits.images[:1])[0]
     scores = np.log(prior[0]) + sum(np.log(matrices[r][:, digits.masks[0, r]]) for r in range(len(digits.raters)))

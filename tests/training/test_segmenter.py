@@ -52,7 +52,7 @@ def test_different_numbers_of_raters_per_case(cases, tiny):
 
 def test_small_images_are_padded_and_this_is_said_once(make_cases, tiny):
     cases = make_cases(4, [(12, 12), (5, 20), (12, 12), (3, 3)])
-    with pytest.warns(SmallImageWarning, match=r"8 pixels .*padded: item_1 \(5×20\), item_3 \(3×3\)\.") as said:
+    with pytest.warns(SmallImageWarning, match=r"4×8 pixels .*padded: item_3 \(3×3\)\.") as said:
         model = tiny(max_epochs=2, validation=0).fit(cases)
     assert sum(issubclass(warning.category, SmallImageWarning) for warning in said) == 1
     assert said[-1].filename == __file__ or any(warning.filename == __file__ for warning in said)
@@ -261,7 +261,7 @@ def test_prediction_before_training(cases, tiny, tmp_path):
 
 def test_prediction_is_the_mean_over_mirror_images_where_the_plan_allows(make_cases, tiny):
     annotations = make_cases(8, (12, 9))
-    model = tiny(patch_size=(8, 9)).fit(annotations)
+    model = tiny(patch_size=(8, 9), augment=True).fit(annotations)
     assert model.plan_.mirror == (0, 1)
     images = annotations.images[:2]
     mirrored = model.predict_proba(images)

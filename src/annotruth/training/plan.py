@@ -89,6 +89,7 @@ class Plan:
         for name in ("spacing", "patch_size", "mirror"):  # lists, where the record was read from a file
             value = getattr(self, name)
             object.__setattr__(self, name, None if value is None else tuple(value))
+        object.__setattr__(self, "batch_size", int(self.batch_size))  # which may be a number of NumPy's
         if self.clip is not None:
             object.__setattr__(self, "clip", tuple((float(low), float(high)) for low, high in self.clip))
         self._check()

@@ -382,19 +382,23 @@ class Segmenter(RaterFusionMixin, Estimator):
         return ExpectedAnnotator(dict(features), self)
 
     def _predict_one(self, image: torch.Tensor, size: Sequence[int], options: Mapping[str, Any]) -> np.ndarray:
-        mirror = self.plan_.mirror if self.augment else ()  # who never saw mirrored images may not know them
-        predict = mirrored(lambda part: self.module_.log_truth(part, **options).exp(), mirror)
+        predict = self._mirrored(lambda part: self.module_.log_truth(part, **options).exp())
         scores = self._by_windows(image[None], predict)[0]
         return back_on_grid(scores / scores.sum(dim=0), size)
 
     def _sample_one(self, image: torch.Tensor, size: Sequence[int], position: int, n: int, seed: int) -> np.ndarray:
         def draw(part: torch.Tensor) -> torch.Tensor:
-            generator = torch.Generator().manual_seed(hash((seed, position)) % 2**63)  # the same in every window
+            # The same in every window, and in every mirror image of it.
+            generator = torch.Generator().manual_seed(hash((seed, position)) % 2**63)
             drawn = sample_drawings(self.method_, self.module_, part, n, generator, self._spec)
             return drawn.transpose(0, 1).flatten(1, 2)
 
-        drawn = self._by_windows(image[None], draw)[0].unflatten(0, (n, -1))
+        drawn = self._by_windows(image[None], self._mirrored(draw))[0].unflatten(0, (n, -1))
         return back_on_grid(drawn, size).argmax(axis=1).astype(np.uint8)
+
+    def _mirrored(self, predict: Predict) -> Predict:
+        """The mean over mirror images, unless the network never saw any."""
+        return mirrored(predict, self.plan_.mirror) if self.augment else predict
 
     def _by_windows(self, image: torch.Tensor, predict: Predict) -> torch.Tensor:
         return by_windows(image, self.plan_.patch_size, predict)
