@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 import torch.nn.functional as F
+from monai.networks.nets import DynUNet
 from torch import Tensor, nn
 
-from annotruth.nn import AnySize, pad_end, unet
+from annotruth.nn import AnySize, pad_end, plan_network, unet
+from annotruth.nn.backbones import UNet
 
 
 class Strict(nn.Module):
@@ -30,7 +33,7 @@ def test_images_of_any_size_come_back_where_they_were(size):
 
 @pytest.mark.parametrize(("size", "padding"), [((10, 13), (0, 3, 0, 2)), ((6, 9, 12), (0, 0, 0, 3, 0, 2))])
 def test_the_unet_sees_padded_images_and_its_output_is_cropped(size, padding):
-    network = unet(2, 3, dims=len(size), width=4).eval()
+    network = unet(2, 3, plan=plan_network([16] * len(size)), width=4).eval()
     images = torch.randn(1, 2, *size)
     with torch.no_grad():
         whole = network(F.pad(images, padding))
@@ -38,15 +41,61 @@ def test_the_unet_sees_padded_images_and_its_output_is_cropped(size, padding):
 
 
 def test_one_tiny_image_can_be_trained_on():
-    """Batch normalisation needs more than one value at the coarsest resolution."""
+    """Norms need more than one value at the coarsest resolution."""
     assert unet(1, 2).train()(torch.randn(1, 1, 3, 2)).shape == (1, 2, 3, 2)
 
 
-def test_depth_and_width():
-    shallow, deep = unet(1, 2, width=4, depth=2), unet(1, 2, width=4, depth=4)
-    assert (shallow.stride, deep.stride) == (2, 8)
-    for network in (shallow, deep):
-        assert network(torch.randn(2, 1, 17, 18)).shape == (2, 2, 17, 18)
+@pytest.mark.parametrize(("size", "stride"), [((8, 8), (2, 2)), ((64, 16), (16, 4)), ((16, 8, 4), (4, 2, 1))])
+def test_the_plan_says_how_coarse_the_network_becomes(size, stride):
+    network = unet(1, 2, plan=plan_network(size), width=4)
+    assert network.stride == stride
+    odd = [length + 1 for length in size]
+    assert network(torch.randn(2, 1, *odd)).shape == (2, 2, *odd)
+
+
+@pytest.mark.parametrize("residual", [False, True])
+@pytest.mark.parametrize("size", [(32, 32), (16, 16, 8)])
+def test_the_unet_computes_what_monais_dynunet_does(size, residual):
+    """With the same weights, block by block. (Along thick axes, MONAI's decoder has the kernels of the stage below.)"""
+    plan = replace(plan_network(size).begun_with(4), residual=residual)
+    ours = UNet(2, 3, plan).eval()
+    theirs = DynUNet(
+        plan.dims, 2, 3, plan.kernels, plan.strides, plan.strides[1:], plan.widths,
+        norm_name=("instance", {"affine": True}), res_block=residual, trans_bias=False,
+    ).eval()  # fmt: skip
+    if residual:  # MONAI's decoder has plain blocks in either case
+        assert any("conv3" in name for name in ours.encoder.state_dict())
+    own = list(ours.encoder.stages) + list(reversed(ours.decoder.steps)) + [ours.decoder.heads[0]]
+    other = [theirs.input_block, *theirs.downsamples, theirs.bottleneck, *theirs.upsamples, theirs.output_block]
+    for mine, its in zip(own, other, strict=True):
+        its.load_state_dict(mine.state_dict())
+    images = torch.randn(2, 2, *size)
+    with torch.no_grad():
+        torch.testing.assert_close(ours(images), theirs(images))
+
+
+def test_deep_supervision_adds_up_the_scores_of_coarser_stages():
+    plan = replace(plan_network((32, 32)).begun_with(4), deep_supervision=True)
+    network = UNet(1, 2, plan).eval()
+    assert len(network.decoder.heads) == len(plan.widths) - 2  # but the coarsest of the decoder, and the encoder's
+    images = torch.randn(1, 1, 32, 32)
+    with torch.no_grad():
+        together = network(images)
+        coarse = network.decoder.heads[1:]
+        for head in coarse:
+            nn.init.zeros_(head.conv.conv.weight)
+            nn.init.ones_(head.conv.conv.bias)
+        finest = network(images)
+        assert not torch.allclose(together, finest)
+        for head in coarse:
+            nn.init.zeros_(head.conv.conv.bias)
+        torch.testing.assert_close(network(images) + len(coarse), finest)
+
+
+def test_every_stage_learns():
+    network = unet(1, 2, plan=plan_network((16, 16)), width=4)
+    network(torch.randn(2, 1, 16, 16)).square().mean().backward()
+    assert all(weight.grad is not None and weight.grad.abs().sum() > 0 for weight in network.parameters())
 
 
 def test_a_network_that_enlarges_an_image_is_not_cropped_by_mistake():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from annotruth import Annotations
 from annotruth.training import augment as module
-from annotruth.training.augment import augment
+from annotruth.training.augment import Change, augment
 from annotruth.training.datasets import MaskDataset, Standard
 
 shapes = st.lists(st.integers(1, 12), min_size=2, max_size=3).map(tuple)
@@ -20,6 +20,13 @@ def coordinates(shape: tuple[int, ...]) -> tuple[torch.Tensor, torch.Tensor]:
     """An item that says where each of its pixels comes from: image and labels (axes, *shape) are their coordinates."""
     where = np.stack(np.meshgrid(*[np.arange(length) for length in shape], indexing="ij"))
     return torch.from_numpy(where.astype(np.float32)), torch.from_numpy(where.astype(np.uint8))
+
+
+def augment_one(
+    image: torch.Tensor, labels: torch.Tensor, rng: np.random.Generator, mirror: tuple[int, ...] = (0, 1, 2)
+) -> tuple[torch.Tensor, torch.Tensor]:
+    images, masks = augment([image], [labels], [Change.draw(len(image), image.shape[1:], mirror, rng)])
+    return images[0], masks[0]
 
 
 @pytest.fixture
@@ -34,7 +41,7 @@ def test_image_and_masks_move_together(shape):
     """Interpolating coordinates gives where a pixel comes from, so the nearest pixel's label is known."""
     moved = 0
     for seed in range(40):
-        image, labels = augment(*coordinates(shape), np.random.default_rng(seed))
+        image, labels = augment_one(*coordinates(shape), np.random.default_rng(seed))
         seen = (labels != 255).all(dim=0)
         assert ((labels != 255).any(dim=0) == seen).all()  # all axes of a pixel come from inside, or none
         inner = torch.stack([(axis > 0.01) & (axis < n - 1.01) for axis, n in zip(image, shape)]).all(dim=0)
@@ -53,7 +60,7 @@ def test_no_label_appears_and_missing_stays_missing(shape, seed, channels):
     labels = torch.from_numpy(rng.choice([0, 3, 254, 255], (4, *shape)).astype(np.uint8))
     labels[1] = 255
     labels[3] = 0
-    other, moved = augment(image, labels, rng)
+    other, moved = augment_one(image, labels, rng)
     assert other.dtype == torch.float32
     assert moved.dtype == torch.uint8
     assert other.shape == image.shape
@@ -70,17 +77,47 @@ def test_every_mirror_image_occurs(monkeypatch):
     image, labels = coordinates((3, 4))
     seen = set()
     for seed in range(60):
-        other, moved = augment(image, labels, np.random.default_rng(seed))
+        other, moved = augment_one(image, labels, np.random.default_rng(seed))
         seen.add(tuple(moved.flatten().tolist()))
         assert torch.corrcoef(torch.stack([other[0].flatten(), moved[0].flatten().float()]))[0, 1] > 0.9999
     assert seen == {tuple(labels.flip(axes).flatten().tolist()) for axes in ([], [1], [2], [1, 2])}
+
+
+def test_no_other_axis_is_mirrored(monkeypatch):
+    monkeypatch.setattr(module, "MOVED", 0.0)
+    image, labels = coordinates((3, 4))
+    seen = {
+        tuple(augment_one(image, labels, np.random.default_rng(seed), mirror=(1,))[1].flatten().tolist())
+        for seed in range(40)
+    }
+    assert seen == {tuple(labels.flip(axes).flatten().tolist()) for axes in ([], [2])}
+
+
+@pytest.mark.parametrize("size", [(7, 10), (5, 6, 4)])
+def test_items_that_are_moved_together_look_as_each_would_alone(size):
+    rng = np.random.default_rng(0)
+    sizes = [size, size, tuple(length + 1 for length in size), size, size]
+    images = [torch.from_numpy(rng.normal(size=(2, *one)).astype(np.float32)) for one in sizes]
+    labels = [torch.from_numpy(rng.integers(0, 4, (3, *one)).astype(np.uint8)) for one in sizes]
+    changes = [Change.draw(2, one, (0, 1), np.random.default_rng(seed)) for seed, one in enumerate(sizes)]
+    assert sum(change.affine is not None for change in changes) >= 2
+    for position, together in enumerate(zip(*augment(images, labels, changes))):
+        alone = augment([images[position]], [labels[position]], [changes[position]])
+        assert all(torch.equal(one, other[0]) for one, other in zip(together, alone))
+
+
+@pytest.mark.parametrize("size", [(7, 10), (5, 6, 4)])
+def test_pixels_come_from_where_torch_takes_them(size):
+    affine = torch.from_numpy(module._affine(size, np.random.default_rng(1))).float()[None]
+    wanted = torch.nn.functional.affine_grid(affine, [1, 1, *size], align_corners=False)
+    torch.testing.assert_close(module._grid(affine, size), wanted, atol=1e-5, rtol=0)
 
 
 def test_no_larger_than_said():
     """The matrix, brought back to pixels, turns and scales by no more than the constants at the top say."""
     for seed in range(50):
         sides = np.array([30.0, 20.0])  # last axis first
-        affine = module._affine((20, 30), np.random.default_rng(seed)).double().numpy()
+        affine = module._affine((20, 30), np.random.default_rng(seed))
         matrix = affine[:, :2] * sides[:, None] / sides
         scale = np.sqrt(np.linalg.det(matrix))
         np.testing.assert_allclose(matrix @ matrix.T, np.eye(2) * scale**2, atol=1e-6)  # no shear

@@ -12,7 +12,7 @@ from annotruth import Annotations
 from annotruth.errors import InputError
 from annotruth.methods import Batch, DataSpec, make_method
 from annotruth.training import datasets as data
-from annotruth.training.datasets import EpochSampler, MaskDataset, SharedBatches, Standard, loader, training_patch
+from annotruth.training.datasets import EpochSampler, MaskDataset, SharedBatches, Standard, loader
 
 AS_IT_IS = Standard([0.0], [1.0])
 
@@ -149,24 +149,6 @@ def test_order_of_an_epoch(make_cases):
     sampler.set_epoch(1)
     assert list(sampler) == orders[1]
     assert len(sampler) == 10
-
-
-@pytest.mark.parametrize(
-    ("shapes", "asked", "patch"),
-    [
-        ([(28, 28)], None, None),
-        ([(256, 256)], None, None),
-        ([(256, 256), (257, 40)], None, (256, 256)),
-        ([(300, 40)], None, (256, 40)),
-        ([(64, 64, 64)], None, None),
-        ([(512, 512, 30)], None, (64, 64, 30)),
-        ([(28, 28)], (16, 12), (16, 12)),
-        ([(28, 28)], np.array([16, 12]), (16, 12)),
-    ],
-)
-def test_patches_by_size(shapes, asked, patch):
-    masks = [np.zeros((1, *shape), np.uint8) for shape in shapes]
-    assert training_patch(Annotations.from_masks(masks), asked) == patch
 
 
 def test_channels_are_checked_wherever_an_item_is_read(make_cases):

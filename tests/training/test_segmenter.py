@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -254,3 +255,32 @@ def test_prediction_before_training(cases, tiny, tmp_path):
     with pytest.raises(NotFittedError):
         tiny().save(tmp_path / "model.annotruth")
     assert not any(tmp_path.iterdir())
+
+
+def test_prediction_is_the_mean_over_mirror_images_where_the_plan_allows(make_cases, tiny):
+    annotations = make_cases(8, (12, 9))
+    model = tiny(patch_size=(8, 9)).fit(annotations)
+    assert model.plan_.mirror == (0, 1)
+    images = annotations.images[:2]
+    mirrored = model.predict_proba(images)
+    model.augment = False
+    assert not np.allclose(model.predict_proba(images), mirrored, atol=1e-4)
+    whole = model.plan_
+    model.plan_ = replace(whole, patch_size=None)
+    by_hand = [np.flip(model.predict_proba(np.flip(images, axes).copy()), axes) for axes in ((), 2, 3, (2, 3))]
+    model.augment = True
+    np.testing.assert_allclose(model.predict_proba(images), np.mean(by_hand, axis=0), atol=1e-5)
+    model.plan_ = replace(whole, patch_size=None, mirror=(1,))
+    np.testing.assert_allclose(model.predict_proba(images), np.mean([by_hand[0], by_hand[2]], axis=0), atol=1e-5)
+
+
+def test_classes_that_lie_in_one_order_are_never_mirrored(make_cases, tiny, tmp_path):
+    masks = np.zeros((8, 2, 12, 12), np.uint8)
+    masks[:, :, 2:6, 1:5], masks[:, :, 2:6, 7:11] = 1, 2
+    annotations = Annotations.from_masks(masks, images=(masks[:, :1] > 0).astype(np.float32))
+    model = tiny(validation=0.25).fit(annotations)
+    assert model.plan_.mirror == (0,)
+    again = Segmenter.load(model.save(tmp_path / "m.annotruth"))
+    assert again.plan_ == model.plan_
+    given = tiny(plan=replace(model.plan_, mirror=())).fit(annotations)
+    assert given.plan_.mirror == ()

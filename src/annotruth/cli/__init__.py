@@ -12,6 +12,7 @@ from annotruth import __version__
 from annotruth.cli.check import check
 from annotruth.cli.demo import demo
 from annotruth.cli.fuse import fuse
+from annotruth.cli.plan import plan
 from annotruth.cli.predict import predict
 from annotruth.cli.printing import plain_warnings, say
 from annotruth.cli.report import report
@@ -53,6 +54,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
     check: "check cases/",
     fuse: "fuse cases/ --method staple -o fused/",
     simulate: "simulate digits/ -o cases/ --raters good,over,under,wrong,blank --keep 1",
+    plan: "plan cases/ -o plan.json",
     train: "train cases/ --method pixel-cm -o runs/first",
     predict: "predict runs/first new_images/ -o labelled/",
     report: "report runs/first",

@@ -26,6 +26,27 @@ Duplicates = Annotated[
 ]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same result.")]
 
+Network = Annotated[
+    Optional[str],
+    typer.Option(
+        help="Masks: small, standard or residual; pictures of a table: resnet or cnn; features: mlp or linear; or "
+        "monai:<ClassName>."
+    ),
+]
+PatchSize = Annotated[
+    Optional[str], typer.Option(help="Train on random patches, as 64,64,32; by default where cases are large.")
+]
+
+
+def whole_numbers(text: str | None) -> list[int] | None:
+    """Read a patch size."""
+    try:
+        return None if text is None else [int(number) for number in text.split(",")]
+    except ValueError:
+        raise InputError(
+            f"--patch-size is whole numbers with commas between them, as 64,64,32, not {text!r}."
+        ) from None
+
 
 def option_value(text: str) -> tuple[str, Any]:
     """Read an option of a method, name=value; the value is JSON or, failing that, a word."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
@@ -12,11 +13,14 @@ from annotruth.cli.options import (
     Duplicates,
     Features,
     Images,
+    Network,
     Output,
     Overwrite,
+    PatchSize,
     Quiet,
     Seed,
     option_value,
+    whole_numbers,
 )
 from annotruth.cli.printing import print_raters, progress_bar, screen
 from annotruth.errors import InputError
@@ -39,8 +43,9 @@ def train(
         Optional[str],
         typer.Option(help="How to learn: by default pixel-cm, global-cm for a table; an unknown name lists the known."),
     ] = None,
-    network: Annotated[
-        Optional[str], typer.Option(help="Label table: cnn or resnet for pictures, mlp or linear for features.")
+    network: Network = None,
+    plan: Annotated[
+        Optional[Path], typer.Option(metavar="FILE", help="Case folder: a plan of `annotruth plan`, maybe changed.")
     ] = None,
     epochs: Annotated[
         Optional[int], typer.Option(help="Passes over the cases at most: by default 30, more for a small table.")
@@ -54,10 +59,11 @@ def train(
         Optional[float],
         typer.Option(help="Share of the cases held out to decide when to stop: by default 0.15, 0.1 for a table."),
     ] = None,
-    patch_size: Annotated[
-        Optional[str], typer.Option(help="Train on random patches, as 64,64,32; by default where cases are large.")
+    patch_size: PatchSize = None,
+    augment: Annotated[
+        Optional[bool],
+        typer.Option("--augment/--no-augment", help="Case folder: mirror, turn, scale and shift cases at random."),
     ] = None,
-    augment: Annotated[bool, typer.Option("--augment", help="Mirror, turn, scale and shift cases at random.")] = False,
     known_masks: Annotated[
         bool,
         typer.Option("--known-masks", help="Case folder: learn from the masks in truth/, too (coarse-cm)."),
@@ -81,12 +87,12 @@ def train(
     inputs = {"images": images, "features": features, "truth": truth}
     settings = {
         "method": method, "max_epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate,
-        "patience": patience, "validation": validation, "seed": seed, **where,
+        "patience": patience, "validation": validation, "seed": seed, "network": network, **where,
         **dict(option_value(text) for text in option or []),
     }  # fmt: skip
-    of_folders = {"patch_size": _whole_numbers(patch_size), "augment": augment or None}
+    of_folders = {"patch_size": whole_numbers(patch_size), "plan": plan, "augment": augment}
     of_runs = {"known_masks": known_masks or None}
-    of_tables = {**inputs, "duplicates": None if duplicates == "error" else duplicates, "network": network}
+    of_tables = {**inputs, "duplicates": None if duplicates == "error" else duplicates}
     if is_table:
         _refuse_given(of_folders | of_runs, "a case folder")
         if "images" in source.inputs and not resume and images is None and features is None:
@@ -96,12 +102,13 @@ def train(
             )
     else:
         _refuse_given(of_tables, describe_takers("images"))
-    settings |= {"network": network} if is_table else of_folders
+    settings |= {} if is_table else of_folders
     run = _opened(output, cases, inputs, where) if resume else None
     data = run.inputs if run is not None else _inputs(inputs, duplicates)
 
     annotations = load(cases, **data)
 
+    from annotruth.training.plan import Plan
     from annotruth.training.runs import Run, make_model, read_cases, refuse_used_run, start_run, train_run
     from annotruth.training.trainer import Processes
 
@@ -109,6 +116,8 @@ def train(
     screen.quiet = not first  # the same command runs in every process
     screen.print(f"{annotations!r} in {cases}")
     params = run.params if run is not None else {name: value for name, value in settings.items() if value is not None}
+    if isinstance(params.get("plan"), Path):  # a run keeps the record itself, whatever becomes of the file
+        params["plan"] = asdict(Plan.read(params["plan"]))
     model = make_model(annotations, params, progress=not quiet)
     if run is None and first:
         refuse_used_run(output, overwrite)
@@ -163,12 +172,3 @@ def _find_problems(cases: Path, inputs: dict[str, str]) -> list[Problem]:
     from annotruth.io import check
 
     return check(cases, **inputs)  # type: ignore[arg-type]
-
-
-def _whole_numbers(text: str | None) -> list[int] | None:
-    try:
-        return None if text is None else [int(number) for number in text.split(",")]
-    except ValueError:
-        raise InputError(
-            f"--patch-size is whole numbers with commas between them, as 64,64,32, not {text!r}."
-        ) from None

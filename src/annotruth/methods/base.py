@@ -5,8 +5,9 @@ Beyond this core there are optional protocols (``annotruth.methods.protocols``),
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Generic, Literal, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, TypeVar, cast
 
 import numpy as np
 import torch
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 from annotruth.data.annotations import Annotations
 from annotruth.data.answers import Answers
 from annotruth.methods.protocols import ONE_STAGE, Stages
-from annotruth.nn import Confusion, IdentityAnnotators, classifier_network, noisy_label_loss, unet
+from annotruth.nn import Confusion, IdentityAnnotators, NetworkPlan, classifier_network, noisy_label_loss, unet
 from annotruth.renamed import old_names
 
 Task = Literal["masks", "labels"]
@@ -27,7 +28,8 @@ Task = Literal["masks", "labels"]
 class DataSpec:
     """What a network must fit: the data's channels (or features), raters, classes, spatial axes, and the task.
 
-    ``rater_columns`` counts the numbers that tell what is known of a rater, where the method takes that.
+    ``rater_columns`` counts the numbers that tell what is known of a rater, where the method takes that. ``network`` is
+    the plan of segmentation networks; None = one for images of 64 pixels along each axis.
     """
 
     channels: int
@@ -36,6 +38,13 @@ class DataSpec:
     dims: int
     task: Task = "masks"
     rater_columns: int = 0
+    network: NetworkPlan | None = None
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> DataSpec:
+        """Undo ``dataclasses.asdict``."""
+        network = record.get("network")
+        return cls(**{**record, "network": None if network is None else NetworkPlan(**network)})
 
 
 class Batch(NamedTuple):
@@ -134,7 +143,7 @@ class Method(Generic[M]):
         """The network from images to class logits, where the user gives none."""
         if spec.task == "labels":
             return classifier_network(None, spec.channels, spec.classes, spec.dims)
-        return unet(spec.channels, spec.classes, dims=spec.dims)
+        return unet(spec.channels, spec.classes, spec.dims, spec.network)
 
     def annotator_model(self, spec: DataSpec) -> nn.Module:
         """The model of how raters err: a module with ``forward(images, raters=None)`` that gives their matrices."""

@@ -18,7 +18,7 @@ from annotruth.nn.annotators import (
     check_annotator_model,
     rater_rows,
 )
-from annotruth.nn.backbones import AnySize, pad_end, unet
+from annotruth.nn.backbones import AnySize, UNetDecoder, UNetEncoder, pad_end, unet
 from annotruth.nn.classifiers import classifier_network, linear, mlp, small_cnn, small_resnet
 from annotruth.nn.confusion import (
     Complement,
@@ -43,6 +43,7 @@ from annotruth.nn.labels import (
     training_together,
 )
 from annotruth.nn.losses import noisy_label_loss, smoothness_loss
+from annotruth.nn.plan import NetworkPlan, plan_network
 from annotruth.nn.prob_unet import ProbabilisticUNet
 from annotruth.renamed import old_names
 
@@ -65,10 +66,13 @@ __all__ = [
     "LowRankConfusion",
     "Marking",
     "NegativeConfusion",
+    "NetworkPlan",
     "PixelAnnotators",
     "PixelConfusion",
     "PixelHeads",
     "ProbabilisticUNet",
+    "UNetDecoder",
+    "UNetEncoder",
     "check_annotator_model",
     "class_index",
     "classifier_network",
@@ -82,6 +86,7 @@ __all__ = [
     "one_hot_argmax",
     "one_pixel_axis",
     "pad_end",
+    "plan_network",
     "rater_rows",
     "row_probabilities",
     "small_cnn",

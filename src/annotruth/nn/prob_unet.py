@@ -17,6 +17,7 @@ from annotruth.nn.backbones import unet
 from annotruth.nn.confusion import IdentityConfusion, one_pixel_axis
 from annotruth.nn.labels import one_hot
 from annotruth.nn.losses import noisy_label_loss
+from annotruth.nn.plan import NetworkPlan
 from annotruth.validation import MISSING_PIXEL
 
 FEATURES = 16
@@ -39,7 +40,8 @@ class ProbabilisticUNet(nn.Module):
     latent : length of the latent
     draws : how many points of the prior the mean prediction takes in. They are drawn once, and kept with the weights
     network : your own, from images to class logits (batch, classes, *spatial), which then serve as features; None = a
-        small U-Net
+        U-Net
+    plan : the stages of that U-Net; None = those for images of 64 pixels along each axis
 
     Examples
     --------
@@ -67,13 +69,14 @@ class ProbabilisticUNet(nn.Module):
         latent: int = 6,
         draws: int = 16,
         network: nn.Module | None = None,
+        plan: NetworkPlan | None = None,
     ) -> None:
         super().__init__()
         self.classes = classes
         self.prior = GaussianEncoder(in_channels, latent, dims)
         self.posterior = GaussianEncoder(in_channels + classes, latent, dims)
         if network is None:
-            self.features: nn.Module = nn.Sequential(unet(in_channels, FEATURES, dims=dims, width=FEATURES), nn.ReLU())
+            self.features: nn.Module = nn.Sequential(unet(in_channels, FEATURES, dims, plan), nn.ReLU())
         else:
             self.features = network
         # A linear map of features and latent side by side is the sum of a map of each: features go through it once,

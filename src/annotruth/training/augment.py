@@ -1,7 +1,10 @@
-"""Augmentation: one item seen in another way, image and masks moved together."""
+"""Augmentation: items seen in another way, image and masks moved together."""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -19,38 +22,71 @@ CONTRAST, BRIGHTNESS = 1.15, 0.15
 """A factor either way, and a number of standard deviations."""
 
 
-def augment(image: Tensor, labels: Tensor, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
-    """Mirror an item along each axis or not, maybe turn, scale and shift it a little, and change its intensities.
+@dataclass(frozen=True)
+class Change:
+    """How one item is seen in another way.
+
+    Attributes
+    ----------
+    mirrored : axes along which it is mirrored, counted from 0
+    affine : (axes, axes + 1) where each pixel comes from, as torch wants it: last axis first, and every side as long as
+        from -1 to 1; None = it stays where it is
+    contrast, brightness : (channels,) what each channel is multiplied with, and what is added to it
+    """
+
+    mirrored: tuple[int, ...]
+    affine: np.ndarray | None
+    contrast: np.ndarray
+    brightness: np.ndarray
+
+    @classmethod
+    def draw(cls, channels: int, size: Sequence[int], mirror: Collection[int], rng: np.random.Generator) -> Change:
+        """By chance, all of which comes from ``rng``, for an image (channels, *size) that may be mirrored along some axes."""
+        along = [axis for axis in range(len(size)) if rng.random() < 0.5]  # one number each, whatever may be mirrored
+        affine = _affine(size, rng) if rng.random() < MOVED else None
+        contrast = CONTRAST ** rng.uniform(-1, 1, channels)
+        return cls(tuple(a for a in along if a in mirror), affine, contrast, BRIGHTNESS * rng.uniform(-1, 1, channels))
+
+
+def augment(
+    images: Sequence[Tensor], labels: Sequence[Tensor], changes: Sequence[Change]
+) -> tuple[list[Tensor], list[Tensor]]:
+    """Mirror items, turn, scale and shift some of them a little, and change their intensities.
 
     Images are interpolated linearly. Labels come from the nearest pixel: what was not labelled stays so, no other
-    labels appear, and what comes from outside is not labelled.
+    labels appear, and what comes from outside is not labelled. Items of one size are moved together; each looks as it
+    would alone.
 
     Parameters
     ----------
-    image : (channels, *spatial), standardised, 2 or 3 spatial axes
-    labels : (raters, *spatial) uint8, 255 = not labelled
-    rng : all chance comes from here
+    images : (channels, *spatial) each, standardised, 2 or 3 spatial axes
+    labels : (raters, *spatial) uint8 each, 255 = not labelled
+    changes : one for each item
 
     Examples
     --------
-    >>> image = torch.zeros(1, 5, 6)
-    >>> labels = torch.full((2, 5, 6), 3, dtype=torch.uint8)
-    >>> image, labels = augment(image, labels, np.random.default_rng(0))
-    >>> image.shape, labels.shape
+    >>> image, labels = torch.zeros(1, 5, 6), torch.full((2, 5, 6), 3, dtype=torch.uint8)
+    >>> change = Change.draw(1, (5, 6), mirror=(0, 1), rng=np.random.default_rng(0))
+    >>> images, masks = augment([image], [labels], [change])
+    >>> images[0].shape, masks[0].shape
     (torch.Size([1, 5, 6]), torch.Size([2, 5, 6]))
     """
-    axes = [axis for axis in range(1, image.ndim) if rng.random() < 0.5]
-    image, labels = image.flip(axes), labels.flip(axes)
-    if rng.random() < MOVED:
-        image, labels = _moved(image, labels, _affine(image.shape[1:], rng))
-    per_channel = (len(image), *[1] * (image.ndim - 1))
-    contrast = torch.from_numpy(CONTRAST ** rng.uniform(-1, 1, per_channel)).to(image.dtype)
-    brightness = torch.from_numpy(BRIGHTNESS * rng.uniform(-1, 1, per_channel)).to(image.dtype)
-    return image * contrast + brightness, labels
+    flips = [[axis + 1 for axis in change.mirrored] for change in changes]
+    images = [image.flip(axes) if axes else image for image, axes in zip(images, flips)]
+    labels = [label.flip(axes) if axes else label for label, axes in zip(labels, flips)]
+    alike: dict[torch.Size, list[int]] = defaultdict(list)
+    for position, change in enumerate(changes):
+        if change.affine is not None:
+            alike[images[position].shape].append(position)
+    for positions in alike.values():
+        affine = torch.from_numpy(np.stack([changes[p].affine for p in positions])).float()
+        together = (torch.stack([of[p] for p in positions]) for of in (images, labels))
+        for position, image, label in zip(positions, *_moved(*together, affine)):
+            images[position], labels[position] = image, label
+    return [_shaded(image, change) for image, change in zip(images, changes)], labels
 
 
-def _affine(size: tuple[int, ...], rng: np.random.Generator) -> Tensor:
-    """A matrix (axes, axes + 1) as torch wants it: last axis first, and every side as long as from -1 to 1."""
+def _affine(size: Sequence[int], rng: np.random.Generator) -> np.ndarray:
     sides = np.array(size[::-1], dtype=np.float64)
     matrix = np.eye(len(sides)) * SCALE ** rng.uniform(-1, 1)
     for i, j in combinations(range(len(sides)), 2):
@@ -60,13 +96,37 @@ def _affine(size: tuple[int, ...], rng: np.random.Generator) -> Tensor:
         turn[[i, i, j, j], [i, j, i, j]] = np.cos(angle), -np.sin(angle), np.sin(angle), np.cos(angle)
         matrix = matrix @ turn
     shift = 2 * SHIFT * rng.uniform(-1, 1, len(sides))
-    return torch.from_numpy(np.column_stack([matrix * sides / sides[:, None], shift])).float()
+    return np.column_stack([matrix * sides / sides[:, None], shift])
 
 
-def _moved(image: Tensor, labels: Tensor, affine: Tensor) -> tuple[Tensor, Tensor]:
-    grid = F.affine_grid(affine[None], [1, 1, *image.shape[1:]], align_corners=False)
-    image = F.grid_sample(image[None], grid, mode="bilinear", padding_mode="border", align_corners=False)[0]
+def _moved(images: Tensor, labels: Tensor, affine: Tensor) -> tuple[Tensor, Tensor]:
+    """Images (batch, channels, *spatial) and labels (batch, raters, *spatial), each moved by its own matrix."""
+    grid = _grid(affine, images.shape[2:])
+    images = F.grid_sample(images, grid, mode="bilinear", padding_mode="border", align_corners=False)
     # Outside there are zeros, so that "not labelled" must be zero while labels are moved.
-    turned = (MISSING_PIXEL - labels)[None].float()
-    turned = F.grid_sample(turned, grid, mode="nearest", padding_mode="zeros", align_corners=False)[0]
-    return image, MISSING_PIXEL - turned.to(torch.uint8)
+    turned = F.grid_sample(
+        (MISSING_PIXEL - labels).float(), grid, mode="nearest", padding_mode="zeros", align_corners=False
+    )
+    return images, MISSING_PIXEL - turned.to(torch.uint8)
+
+
+def _grid(affine: Tensor, size: Sequence[int]) -> Tensor:
+    """Where every pixel comes from: (batch, *spatial, axes), as ``F.affine_grid`` gives it.
+
+    That multiplies matrices, whose last bits depend on how many there are; here an item's bits are its own.
+    """
+    axes = len(size)
+    grid = affine[:, :, -1].view(-1, *[1] * axes, axes)
+    for axis, length in enumerate(size):
+        along = (2 * torch.arange(length) + 1) / length - 1
+        place = along.view(*[length if other == axis else 1 for other in range(axes)], 1)
+        grid = grid + place * affine[:, :, axes - 1 - axis].view(-1, *[1] * axes, axes)
+    return grid
+
+
+def _shaded(image: Tensor, change: Change) -> Tensor:
+    per_channel = (-1, *[1] * (image.ndim - 1))
+    contrast, brightness = (
+        torch.from_numpy(values).to(image.dtype).view(per_channel) for values in (change.contrast, change.brightness)
+    )
+    return image * contrast + brightness

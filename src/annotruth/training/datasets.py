@@ -19,15 +19,14 @@ from annotruth.methods import Batch, Method
 from annotruth.methods.base import as_tensor
 from annotruth.methods.protocols import KnowsConfusion
 from annotruth.nn import pad_end
-from annotruth.training.augment import augment
+from annotruth.training.augment import Change, augment
+from annotruth.training.fingerprint import Fingerprint
 from annotruth.validation import MISSING_LABEL, MISSING_PIXEL
 
 Progress = Callable[[int, int], None]
 """Told how many items are read, of how many."""
 MAX_BYTES_IN_MEMORY = 2 * 2**30
 """Bytes of images and masks up to which a whole data set is kept in memory."""
-LARGEST_WHOLE = {2: 256, 3: 64}
-"""Side up to which images are trained on whole, by number of axes; larger ones are cut into patches of this side."""
 
 
 @dataclass(frozen=True)
@@ -56,24 +55,6 @@ class Standard:
         shape = (-1, *[1] * (image.ndim - 1))
         mean, deviation = (np.array(of, dtype=np.float32).reshape(shape) for of in (self.mean, self.deviation))
         return torch.from_numpy((image - mean) / deviation)
-
-
-def training_patch(annotations: Annotations, asked: Sequence[int] | None) -> tuple[int, ...] | None:
-    """The patch size to train with: the one asked for, or None = whole images, where they are small enough."""
-    shapes = [annotations.shape(index) for index in range(len(annotations))]
-    axes = {len(shape) for shape in shapes}
-    if len(axes) > 1 or not axes <= set(LARGEST_WHOLE):
-        raise InputError(f"Images need 2 or 3 spatial axes, all the same; these have {sorted(axes)}.")
-    if asked is not None:
-        patch = tuple(int(length) for length in np.atleast_1d(asked))
-        if len(patch) != len(shapes[0]) or min(patch) < 1:
-            raise InputError(f"patch_size needs a positive number for each of the {len(shapes[0])} axes, not {asked}.")
-        return patch
-    side = LARGEST_WHOLE[len(shapes[0])]
-    largest = np.max(shapes, axis=0)
-    if (largest <= side).all():
-        return None
-    return tuple(int(min(side, length)) for length in largest)
 
 
 class Items(Dataset, ABC):
@@ -112,7 +93,13 @@ class MaskDataset(Items):
     Parameters
     ----------
     method : says what the masks teach; None = every rater's masks as they are
+    patch : size of the random patches that items are cut into; None = whole items
+    augment : whether items are seen in another way in each epoch
     with_truth : the annotations' truth is there to be learnt from, where it is known
+
+    Attributes
+    ----------
+    mirror : axes along which items may be mirrored, if they are augmented; all, unless set
     """
 
     def __init__(
@@ -127,15 +114,18 @@ class MaskDataset(Items):
     ) -> None:
         self.annotations, self.method = annotations, method
         self.patch, self.augment, self.seed, self.with_truth = patch, augment, seed, with_truth
+        self.mirror = tuple(range(len(annotations.shape(0))))
         pixels = sum(int(np.prod(annotations.shape(i))) for i in range(len(annotations)))
         first = self._read_image(0)
         self.in_memory = pixels * (4 * len(first) + len(annotations.raters)) <= MAX_BYTES_IN_MEMORY
         self._raw: list[np.ndarray] = []  # until they are standardised
         self._images: list[Tensor] = []
         self._labels: list[Tensor] = []
+        self._fingerprints: list[Fingerprint] = []  # likewise
         for index in range(len(annotations) if self.in_memory else 0):
             self._raw.append(self._read_image(index) if index else first)
             self._labels.append(self._read_targets(index))
+            self._fingerprints.append(self._fingerprint(self._raw[-1], self._labels[-1]))
             if tell is not None:
                 tell(index + 1, len(annotations))
         self._confusion: Tensor | None = None
@@ -147,9 +137,15 @@ class MaskDataset(Items):
         images = self._raw if self.in_memory else map(self._read_image, range(len(self)))
         return Standard.of(images, self.annotations.items)
 
+    def fingerprints(self) -> Iterable[Fingerprint]:
+        """What each item is like; to be asked before they are standardised."""
+        if self.in_memory:
+            return self._fingerprints
+        return (self._fingerprint(self._read_image(i), self._read_targets(i)) for i in range(len(self)))
+
     def standardise(self, standard: Standard) -> Self:
         self._standard = standard
-        self._images = []
+        self._images, self._fingerprints = [], []
         while self._raw:  # one after the other, so that no two copies of all of them are there
             self._images.append(self._standardised(len(self._images), self._raw.pop(0)))
         return self
@@ -165,10 +161,15 @@ class MaskDataset(Items):
         return same
 
     def __getitems__(self, indices: list[int]) -> Batch:
-        pairs = [self._one(index) for index in indices]
-        size = tuple(int(n) for n in np.max([image.shape[1:] for image, _ in pairs], axis=0))
-        images = torch.stack([pad_end(image, size, 0.0) for image, _ in pairs])
-        labels = torch.stack([pad_end(label, size, MISSING_PIXEL) for _, label in pairs])
+        # A generator per epoch and item: what an item looks like depends on neither batches, workers nor resuming.
+        chance = [np.random.default_rng([self.seed, self.epoch, index]) for index in indices]
+        of_items, of_labels = zip(*(self._one(index, rng) for index, rng in zip(indices, chance)))
+        if self.augment:
+            drawn = [Change.draw(len(i), i.shape[1:], self.mirror, rng) for i, rng in zip(of_items, chance)]
+            of_items, of_labels = augment(of_items, of_labels, drawn)
+        size = tuple(int(n) for n in np.max([image.shape[1:] for image in of_items], axis=0))
+        images = torch.stack([pad_end(image, size, 0.0) for image in of_items])
+        labels = torch.stack([pad_end(label, size, MISSING_PIXEL) for label in of_labels])
         confusion = None if self._confusion is None else self._confusion[indices]
         truth = None
         if self.with_truth:
@@ -177,6 +178,11 @@ class MaskDataset(Items):
 
     def _read_image(self, index: int) -> np.ndarray:
         return self.annotations.item_image(index)
+
+    def _fingerprint(self, image: np.ndarray, targets: Tensor) -> Fingerprint:
+        # The first ones: after the raters' masks there may be drawings of what is not there.
+        labels = targets[: len(self.annotations.raters)].numpy()
+        return Fingerprint.of(image, labels, len(self.annotations.classes))
 
     def _standardised(self, index: int, image: np.ndarray) -> Tensor:
         check_channels(image, len(self._standard.mean), self.annotations.items[index])
@@ -191,20 +197,17 @@ class MaskDataset(Items):
             targets = torch.cat([targets, as_tensor(self.annotations.item_truth(index))[None]])
         return targets
 
-    def _one(self, index: int) -> tuple[Tensor, Tensor]:
+    def _one(self, index: int, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
+        """One item's image and targets, or a patch of them that ``rng`` chooses."""
         if self.in_memory:
             image, labels = self._images[index], self._labels[index]
         else:
             image, labels = self._standardised(index, self._read_image(index)), self._read_targets(index)
-        if self.patch is None and not self.augment:
+        if self.patch is None:
             return image, labels
-        # A generator per epoch and item: what an item looks like depends on neither batches, workers nor resuming.
-        rng = np.random.default_rng([self.seed, self.epoch, index])
-        if self.patch is not None:
-            corner = [int(rng.integers(0, max(n - p, 0) + 1)) for n, p in zip(image.shape[1:], self.patch)]
-            window = (slice(None), *[slice(c, c + p) for c, p in zip(corner, self.patch)])
-            image, labels = image[window], labels[window]
-        return augment(image, labels, rng) if self.augment else (image, labels)
+        corner = [int(rng.integers(0, max(n - p, 0) + 1)) for n, p in zip(image.shape[1:], self.patch)]
+        window = (slice(None), *[slice(c, c + p) for c, p in zip(corner, self.patch)])
+        return image[window], labels[window]
 
 
 class LabelTableDataset(Items):

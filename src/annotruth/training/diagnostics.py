@@ -98,12 +98,20 @@ def warn_of_small_images(
     model: MethodModel, names: Sequence[str], shapes: Sequence[tuple[int, ...]], stacklevel: int = 2
 ) -> None:
     """Warn of images (*spatial) that annotruth's own network must pad."""
-    least = max((module.least for module in model.modules() if isinstance(module, AnySize)), default=0)
-    small = [f"{name} ({'×'.join(map(str, shape))})" for name, shape in zip(names, shapes) if min(shape) < least]
+    axes = len(shapes[0])
+    needs = [module.least(axes) for module in model.modules() if isinstance(module, AnySize)]
+    least = tuple(max(lengths) for lengths in zip(*needs)) if needs else (1,) * axes
+    small = [
+        f"{name} ({_times(shape)})" for name, shape in zip(names, shapes) if any(a < b for a, b in zip(shape, least))
+    ]
     if small:
         warnings.warn(
-            f"Smaller than the {least} pixels along each axis that the network needs, and therefore padded: "
+            f"Smaller than the {_times(least)} pixels that the network needs, and therefore padded: "
             f"{shorten(small, 3)}.",
             SmallImageWarning,
             stacklevel=stacklevel,
         )
+
+
+def _times(size: Sequence[int]) -> str:
+    return "×".join(map(str, size))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -70,6 +70,8 @@ class Estimator(BaseEstimator):
     """
 
     task: ClassVar[Task]
+    first_format: ClassVar[int] = 1
+    """The first format of files whose networks can still be built."""
 
     method: str
     network: nn.Module | str | None
@@ -274,7 +276,7 @@ class Estimator(BaseEstimator):
             "own_network": isinstance(self.network, nn.Module),
             "classes": self.classes_,
             "raters": self.raters_,
-            "shape": vars(self._spec),
+            "shape": asdict(self._spec),
             "batch_size": self._schedule.batch_size,
             "max_epochs": self._schedule.max_epochs,
             "standard": vars(self._standard),
@@ -290,11 +292,17 @@ class Estimator(BaseEstimator):
     def load(cls, path: str | Path, network: nn.Module | None = None) -> Self:
         """Read a model; one trained around your own network needs that network again."""
         facts, state = read_model(Path(path), cls.__name__)
+        if facts["format"] < cls.first_format:
+            version = facts["annotruth"]
+            raise InputError(
+                f"{path} was written by annotruth {version}, whose networks this version no longer has. Use it with "
+                f"that version (pip install annotruth=={version}), or train anew."
+            )
         if facts["own_network"] and network is None:
             raise InputError(f"{path} was trained around your own network; pass it again with network=.")
         model = cls(**{"network": network, **facts["params"]})
         model.classes_, model.raters_ = tuple(facts["classes"]), tuple(facts["raters"])
-        model._spec = DataSpec(**facts["shape"])
+        model._spec = DataSpec.from_dict(facts["shape"])
         model.method_ = make_method(model.method, cls.task, model.options)
         model._standard = Standard(**facts["standard"])
         model._schedule = Schedule(facts["max_epochs"], facts["batch_size"], model.patience, model.seed)

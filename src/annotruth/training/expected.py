@@ -47,7 +47,7 @@ class ExpectedAnnotator:
             return constant.dense()[0, 0].detach().double().numpy()
         model = self._model
         tensors = (model._standardised(image, f"Image {position}") for position, image in enumerate(images))
-        sums = [mean_matrices(self._confusion, model.module_, tensor, model._patch) for tensor in tensors]
+        sums = [mean_matrices(self._confusion, model.module_, tensor, model.plan_.patch_size) for tensor in tensors]
         rows, weights = (np.sum(part, axis=0) for part in zip(*sums))
         return rows[0] / np.maximum(weights, 1e-9)[:, None]
 

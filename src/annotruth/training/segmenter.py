@@ -2,38 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from monai.inferers import sliding_window_inference
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from annotruth.data.annotations import Annotations
-from annotruth.errors import InputError
+from annotruth.errors import InputError, shorten
 from annotruth.fusion.gold import Gold
 from annotruth.methods import METHODS, DataSpec, Task, methods_for
 from annotruth.methods.inference import predict_options, sample_drawings
 from annotruth.methods.protocols import LearnsFromTruth, TakesRaterFeatures
 from annotruth.methods.rater_features import RaterCode
-from annotruth.training.datasets import MaskDataset, Progress, training_patch
+from annotruth.nn.plan import OWN
+from annotruth.training.datasets import MaskDataset, Progress
 from annotruth.training.diagnostics import warn_of_masks, warn_of_small_images
 from annotruth.training.estimator import Data, Estimator
 from annotruth.training.expected import ExpectedAnnotator
 from annotruth.training.inputs import with_known_truth
+from annotruth.training.plan import Plan, complete_plan, image_shapes, plan_sizes
 from annotruth.training.rater_counts import count_items, mean_matrices, resampled_intervals
 from annotruth.training.rater_fusion import RaterFusionMixin
 from annotruth.training.raters import RaterFacts
+from annotruth.training.windows import Predict, by_windows, mirrored
 from annotruth.validation import finite_image
-
-BATCH_PIXELS = 2**20
-"""A batch holds at most this many pixels or voxels, unless batch_size says otherwise; see also below."""
-BATCH_ITEMS, FEWEST_STEPS = 16, 16
-"""It holds at most so many items, and so few that an epoch has this many steps: small data sets need steps, too."""
 
 
 class Segmenter(RaterFusionMixin, Estimator):
@@ -42,15 +41,20 @@ class Segmenter(RaterFusionMixin, Estimator):
     Parameters
     ----------
     method : how to learn; ``annotruth.methods.methods_for("masks")`` lists the names
-    network : your own ``nn.Module`` from images (batch, channels, *spatial) to class logits (batch, classes, *spatial);
-        None = a small U-Net
+    network : "small" (which None is, too), "standard" or "residual": a U-Net of 16 or 32 channels, planned by the
+        images' size; "monai:<ClassName>", such as "monai:SegResNet"; or your own ``nn.Module`` from images (batch,
+        channels, *spatial) to class logits (batch, classes, *spatial)
+    plan : a plan that ``annotruth plan`` wrote and you changed: its file, or a :class:`~annotruth.training.plan.Plan`;
+        None = one by the images' size and spacing
+    deep_supervision : whether coarse stages of the network give class scores, too
     max_epochs : passes over the training items at most
     batch_size : items per step; None = by the images' size
     learning_rate : its peak; it rises at first and then falls to nothing
     patience : epochs without a better likelihood of held-out *noisy* labels after which training stops
     validation : share of the items held out for that; 0 = none, train to the last epoch
     patch_size : train on random patches of this size, one number per axis; None = whole images, patches if large
-    augment : mirror, turn, scale and shift images and masks together at random, and change contrast and brightness
+    augment : mirror, turn, scale and shift images and masks together at random, and change contrast and brightness;
+        mirror images in prediction, too
     seed : the same seed gives the same model, bit for bit, on a CPU
     accelerator : "auto", "cpu", "gpu" …, as Lightning names them
     devices : how many of them train together, a process each, on each of the ``nodes`` (machines); the items of a
@@ -66,6 +70,7 @@ class Segmenter(RaterFusionMixin, Estimator):
     history_ : losses by epoch
     warnings_ : why the result may be wrong, in words; empty if nothing speaks against it
     settings_ : everything that determined this model
+    plan_ : how images are treated, and the network's stages
     method_ : the method with its options
     module_ : the trained networks: ``module_.truth`` and ``module_.annotators``
 
@@ -83,18 +88,21 @@ class Segmenter(RaterFusionMixin, Estimator):
     """
 
     task: ClassVar[Task] = "masks"
+    first_format: ClassVar[int] = 2
 
     def __init__(
         self,
         method: str = "pixel-cm",
-        network: nn.Module | None = None,
+        network: str | nn.Module | None = None,
+        plan: Plan | Mapping[str, Any] | str | Path | None = None,
+        deep_supervision: bool = False,
         max_epochs: int = 30,
         batch_size: int | None = None,
         learning_rate: float = 0.01,
         patience: int = 10,
         validation: float = 0.15,
         patch_size: Sequence[int] | None = None,
-        augment: bool = False,
+        augment: bool = True,
         seed: int = 0,
         accelerator: str = "auto",
         devices: int = 1,
@@ -105,6 +113,8 @@ class Segmenter(RaterFusionMixin, Estimator):
     ) -> None:
         self.method = method
         self.network = network
+        self.plan = plan
+        self.deep_supervision = deep_supervision
         self.max_epochs = max_epochs
         self.batch_size = batch_size
         self.learning_rate = learning_rate
@@ -158,8 +168,23 @@ class Segmenter(RaterFusionMixin, Estimator):
             raise InputError(
                 f"The method {self.method} does not learn from true masks. Those that do: {', '.join(can)}."
             )
-        self._patch = training_patch(annotations, self.patch_size)
+        self.plan_ = self._planned(annotations)
         return annotations
+
+    def _planned(self, annotations: Annotations) -> Plan:
+        """The plan that was given, or one by the images' sizes, to be completed when they are read."""
+        if self.plan is None:
+            name = OWN if isinstance(self.network, nn.Module) else self.network or "small"
+            return plan_sizes(annotations, name, self.patch_size, self.batch_size, self.deep_supervision)
+        given = {"network": self.network, "patch_size": self.patch_size, "batch_size": self.batch_size}
+        asked = [name for name, value in given.items() if value is not None]
+        if asked or self.deep_supervision:
+            both = shorten(asked or ["deep_supervision"])
+            raise InputError(f"A plan says all of that itself: leave out {both}, or change it in the plan.")
+        plan, axes = Plan.read(self.plan), len(image_shapes(annotations)[0])
+        if plan.network.dims != axes:
+            raise InputError(f"The plan is for images of {plan.network.dims} axes, but these have {axes}.")
+        return plan
 
     def _read(self, annotations: Annotations, tell: Progress | None = None) -> Data[MaskDataset]:
         self.classes_, self.raters_ = annotations.classes, annotations.raters
@@ -167,10 +192,14 @@ class Segmenter(RaterFusionMixin, Estimator):
         to_learn, to_judge = self._split(annotations)
 
         def items(part: Annotations, augment: bool) -> MaskDataset:
-            return MaskDataset(part, self.method_, self._patch, augment, self.seed, self._with_truth, tell)
+            return MaskDataset(part, self.method_, self.plan_.patch_size, augment, self.seed, self._with_truth, tell)
 
         train = items(to_learn, self.augment)
         held_out = None if to_judge is None else items(to_judge, augment=False)
+        if self.plan is None:
+            seen = chain(train.fingerprints(), () if held_out is None else held_out.fingerprints())
+            self.plan_ = complete_plan(self.plan_, seen)
+        train.mirror = self.plan_.mirror
         self._standard = train.measure()
         train.standardise(self._standard)
         if held_out is not None:
@@ -183,25 +212,33 @@ class Segmenter(RaterFusionMixin, Estimator):
         self._rater_code = RaterCode.of(annotations, features) if features else RaterCode({}, {})
         self._spec = DataSpec(
             len(self._standard.mean), len(self.raters_), len(self.classes_), len(train.shape(0)),
-            rater_columns=self._rater_code.columns if features else 0,
+            rater_columns=self._rater_code.columns if features else 0, network=self.plan_.network,
         )  # fmt: skip
         self._build(train)
         shapes = [annotations.shape(index) for index in range(len(annotations))]
         warn_of_small_images(self.module_, annotations.items, shapes, stacklevel=4)
-        size = train.shape(0) if self._patch is None else tuple(min(n, p) for n, p in zip(train.shape(0), self._patch))
+        patch = self.plan_.patch_size or train.shape(0)
+        size = tuple(min(lengths) for lengths in zip(train.shape(0), patch))
         self._check_network((self._spec.channels, *size), (self._spec.classes, *size))
-        batch_size = int(self.batch_size or _batch_size(train, self._patch))
-        self._train(data.train, data.held_out, batch_size, run_folder, resume)
+        self._train(data.train, data.held_out, self.plan_.batch_size, run_folder, resume)
         self._learn_annotators(data.train.every_rater())
         return self
 
     def _learn_annotators(self, items: MaskDataset) -> None:
         """Count all raters' masks against the estimated truth, whatever the method made of them to learn from."""
-        counts = count_items(self.method_, self.module_, items, self._schedule.batch_size, self._patch)
+        counts = count_items(self.method_, self.module_, items, self._schedule.batch_size, self.plan_.patch_size)
         labelled = (counts.met.sum(axis=(2, 3)) > 0).sum(axis=0)
         bounds = resampled_intervals(counts.met, self.seed)
         self._set_annotators(RaterFacts.holding(counts.confusion(), *bounds, labelled=labelled))
         self.warnings_ = warn_of_masks(self.method_, counts, self.raters_, self.classes_, stacklevel=5)
+
+    def make_plan(self, annotations: Annotations, tell: Progress | None = None) -> Plan:
+        """The plan by which these annotations would be learnt from, which nothing is trained for.
+
+        ``tell`` is told how many items are read, of how many.
+        """
+        self._read(self._check(annotations), tell)
+        return self.plan_
 
     @property
     def complement_(self) -> np.ndarray | None:
@@ -229,7 +266,8 @@ class Segmenter(RaterFusionMixin, Estimator):
     ) -> Any:
         """Probabilities of the true class: (items, classes, *spatial) float32 for images (items, channels, *spatial).
 
-        A list of images of different sizes gives a list.
+        A list of images of different sizes gives a list. A model that was trained with ``augment`` looks at each image in
+        all the ways in which the plan lets it be mirrored, and gives the mean.
 
         Parameters
         ----------
@@ -293,7 +331,7 @@ class Segmenter(RaterFusionMixin, Estimator):
             return np.broadcast_to(self.confusion_, (len(images), *self.confusion_.shape)).copy()
         tensors = (self._standardised(image, f"Image {position}") for position, image in enumerate(images))
         matrices = partial(self.method_.confusion, self.module_)
-        sums = [mean_matrices(matrices, self.module_, tensor, self._patch) for tensor in tensors]
+        sums = [mean_matrices(matrices, self.module_, tensor, self.plan_.patch_size) for tensor in tensors]
         return np.stack([rows / np.maximum(weights, 1e-9)[:, None] for rows, weights in sums])
 
     def expected_annotator(self, features: Mapping[str, Any]) -> ExpectedAnnotator:
@@ -309,7 +347,9 @@ class Segmenter(RaterFusionMixin, Estimator):
 
     def _predict_one(self, image: np.ndarray, position: int, options: Mapping[str, Any]) -> np.ndarray:
         tensor = self._standardised(image, f"Image {position}")[None]
-        scores = self._by_windows(tensor, lambda part: self.module_.log_truth(part, **options).exp())
+        mirror = self.plan_.mirror if self.augment else ()  # who never saw mirrored images may not know them
+        predict = mirrored(lambda part: self.module_.log_truth(part, **options).exp(), mirror)
+        scores = self._by_windows(tensor, predict)
         return (scores / scores.sum(dim=1, keepdim=True))[0].numpy()
 
     def _sample_one(self, image: np.ndarray, position: int, n: int, seed: int) -> np.ndarray:
@@ -323,13 +363,8 @@ class Segmenter(RaterFusionMixin, Estimator):
         drawn = self._by_windows(tensor, draw)[0].unflatten(0, (n, -1))
         return drawn.argmax(dim=1).to(torch.uint8).numpy()
 
-    def _by_windows(self, image: torch.Tensor, predict: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
-        """What is predicted for an image (1, channels, *spatial); one larger than a patch goes window by window."""
-        if self._patch is None or all(n <= p for n, p in zip(image.shape[2:], self._patch)):
-            return predict(image)
-        return sliding_window_inference(
-            image, self._patch, sw_batch_size=4, predictor=predict, overlap=0.5, mode="gaussian"
-        )
+    def _by_windows(self, image: torch.Tensor, predict: Predict) -> torch.Tensor:
+        return by_windows(image, self.plan_.patch_size, predict)
 
     def _standardised(self, image: np.ndarray, where: str) -> torch.Tensor:
         image = finite_image(image, where)
@@ -344,19 +379,14 @@ class Segmenter(RaterFusionMixin, Estimator):
     # -- keeping ------------------------------------------------------------------------------------------------
 
     def _used_settings(self) -> dict[str, Any]:
-        return {"patch_size": self._patch, "network": "own" if self.network is not None else "U-Net"}
+        plan = self.plan_
+        return {"patch_size": plan.patch_size, "network": plan.network.name, "plan": asdict(plan)}
 
     def _facts(self) -> dict[str, Any]:
-        return {"pixel_values": self.pixel_values_, "patch": self._patch, "rater_code": vars(self._rater_code)}
+        return {"pixel_values": self.pixel_values_, "plan": asdict(self.plan_), "rater_code": vars(self._rater_code)}
 
     def _take_facts(self, facts: dict[str, Any]) -> None:
         values = facts["pixel_values"]
         self.pixel_values_ = None if values is None else {int(number): value for number, value in values.items()}
-        self._patch = None if facts["patch"] is None else tuple(facts["patch"])
+        self.plan_ = Plan.read(facts["plan"])
         self._rater_code = RaterCode(**facts["rater_code"])
-
-
-def _batch_size(annotations: Annotations, patch: tuple[int, ...] | None) -> int:
-    largest = max(int(np.prod(annotations.shape(index))) for index in range(len(annotations)))
-    pixels = min(largest, int(np.prod(patch))) if patch is not None else largest
-    return max(1, min(BATCH_PIXELS // pixels, BATCH_ITEMS, len(annotations) // FEWEST_STEPS))

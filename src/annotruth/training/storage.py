@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ import annotruth
 from annotruth.errors import InputError
 from annotruth.io import atomic
 
-FORMAT = 1
+FORMAT = 2
+"""Files of annotruth 0.1 have format 1."""
 
 
 def write_model(path: Path, kind: str, facts: dict[str, Any], state: dict[str, torch.Tensor]) -> Path:
@@ -28,8 +30,10 @@ def write_model(path: Path, kind: str, facts: dict[str, Any], state: dict[str, t
 
 
 def to_json(value: Any) -> Any:
-    """Numbers and arrays of NumPy as Python's own."""
-    return value.tolist()
+    """Numbers and arrays of NumPy, records and paths as Python's own plain values."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    return str(value) if isinstance(value, Path) else value.tolist()
 
 
 def read_facts(path: Path) -> dict[str, Any]:

@@ -21,7 +21,7 @@ class Guess:
     """A learner that learns nothing, so that what is tested here is the runner alone."""
 
     def __init__(self, method, seed, **options):
-        self.method, self.warnings_ = method, ["a guess"]
+        self.method, self.options, self.warnings_ = method, options, ["a guess"]
 
     def fit(self, annotations):
         self.faithful = np.eye(len(annotations.classes))[None].repeat(len(annotations.raters), axis=0)
@@ -110,6 +110,19 @@ def test_what_was_changed_is_trained_anew(tiny, tmp_path, trained):
     changed = replace(tiny, rows=(tiny.rows[0], Row("pixel-cm", name="without trace")))
     run_experiment(changed, tmp_path, seeds=[0])
     assert trained[4:] == [("without trace", 0)] * 2
+
+
+def test_a_row_may_have_arguments_of_its_own_for_the_learner(tiny, tmp_path, trained):
+    epochs = Column("epochs", "epochs", lambda trained: trained.model.options["max_epochs"])
+    rows = (Row("clean"), Row("clean", name="longer", training={"max_epochs": 3}))
+    experiment = replace(tiny, rows=rows, metrics=(DICE, epochs), findings=())
+    table = run_experiment(experiment, tmp_path, seeds=[0])
+    assert [row["epochs"]["mean"] for row in table["rows"]] == [1, 3] * 2
+    assert [row["settings"]["max_epochs"] for row in table["rows"]] == [1, 3] * 2
+    assert [row["options"] for row in table["rows"]] == [{}, {"max_epochs": 3}] * 2
+    longer = replace(rows[1], training={"max_epochs": 4})
+    run_experiment(replace(experiment, rows=(rows[0], longer)), tmp_path, seeds=[0])
+    assert trained[4:] == [("longer", 0)] * 2  # another argument is another training
 
 
 def test_what_another_version_trained_is_trained_anew(tiny, tmp_path, trained, monkeypatch):

@@ -19,7 +19,8 @@ class Row:
     """A line of the table: a method with options, under a name of its own.
 
     ``lines`` are the curves it is a point of, where the experiment draws curves; by default one of its own. ``data``
-    are arguments of the task that hold for this row alone, where methods learn from different labels of the same items.
+    are arguments of the task that hold for this row alone, where methods learn from different labels of the same items;
+    ``training`` are such arguments of the learner, as the network, and take the place of the scale's.
     """
 
     method: str
@@ -27,6 +28,7 @@ class Row:
     name: str = ""
     lines: tuple[str, ...] = ()
     data: Mapping[str, Any] = field(default_factory=dict)
+    training: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -60,7 +62,7 @@ class Experiment:
     task : makes the data from ``seed``, ``folder`` (which the user names, or None), sizes and the setting's arguments
     settings : arguments of the task by name; what precedes a comma names the plot a setting is drawn in
     metrics : columns, or the names of metrics whose records make them
-    learner : a class with ``fit``, made from a method, a seed, the scale's training and the row's options
+    learner : a class with ``fit``, made from a method, a seed, the scale's training, the row's, and the row's options
     quick : the scale of a first look
     paper : the paper's figures by row, such as ``{"pixel-cm": {"dice": 0.8292}}``, in each setting that has some
     findings : what the table says, in sentences

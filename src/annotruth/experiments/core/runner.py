@@ -127,7 +127,7 @@ def _cells(experiment: Experiment, scale: Scale, seeds: Sequence[int], data: Pat
         Cell(
             setting, row, seed, experiment.task,
             tuple({"seed": seed, "folder": data, **scale.sizes, **arguments, **row.data}.items()),
-            experiment.learner, scale.training, experiment.columns,
+            experiment.learner, {**scale.training, **row.training}, experiment.columns,
         )
         for setting, arguments in experiment.settings.items() for seed in seeds for row in experiment.rows
     ]  # fmt: skip
@@ -206,26 +206,27 @@ def _table(experiment: Experiment, name: str, scale: Scale, done: list[tuple[Cel
         "metrics": [{k: v for k, v in vars(column).items() if k != "score"} for column in experiment.columns],
         "curves": None if experiment.curves is None else asdict(experiment.curves),
         "rows": [
-            _summary(experiment, setting, row, scale, done)
-            for setting in experiment.settings
-            for row in experiment.rows
+            _summary(experiment, setting, row, done) for setting in experiment.settings for row in experiment.rows
         ],
     }
     table["findings"] = [sentence for find in experiment.findings for sentence in find(table)]
     return table
 
 
-def _summary(
-    experiment: Experiment, setting: str, row: Row, scale: Scale, done: list[tuple[Cell, dict[str, Any]]]
-) -> dict[str, Any]:
+def _summary(experiment: Experiment, setting: str, row: Row, done: list[tuple[Cell, dict[str, Any]]]) -> dict[str, Any]:
     mine = [(cell, result) for cell, result in done if cell.setting == setting and cell.row is row]
     configuration = mine[0][1]["asked"]
     summary: dict[str, Any] = {
         "setting": setting,
         "method": row.label,
-        "options": {**row.options, **row.data},
+        "options": {**row.options, **row.data, **row.training},
         "lines": list(row.lines or (row.label,)),
-        "settings": {"method": row.method, **configuration["options"], **configuration["data"], **dict(scale.training)},
+        "settings": {
+            "method": row.method,
+            **configuration["options"],
+            **configuration["data"],
+            **configuration["training"],
+        },
         "seeds": [cell.seed for cell, _ in mine],
         "wall_time": _spread([result["wall_time"] for _, result in mine], ".1f"),
         "warned": sum(bool(result["warnings"]) for _, result in mine),

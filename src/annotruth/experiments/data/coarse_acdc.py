@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,10 +10,7 @@ from annotruth.data.annotations import Annotations
 from annotruth.experiments.core.task import Scale, TaskData
 from annotruth.experiments.data.preparation import halve, halve_labels, read_arrays, split_groups, standardise
 from annotruth.experiments.data.stand_in import shapes
-from annotruth.methods import Task
-from annotruth.nn import unet
 from annotruth.simulate import simulate_drawings
-from annotruth.training import Segmenter
 from annotruth.validation import MISSING_PIXEL
 
 FULL = Scale({"train": 600, "test": 100}, {"max_epochs": 24, "batch_size": 4, "validation": 0})
@@ -38,16 +33,6 @@ NOTES = (
     "Trainings shared two cores with others: the seconds say little.",
 )
 STAND_IN = "No folder was named: drawn shapes with simulated strokes stand in for ACDC."
-
-
-@dataclass(frozen=True)
-class Deep:
-    """A segmenter whose network sees more of the image than the small one, which hearts need."""
-
-    task: ClassVar[Task] = "masks"
-
-    def __call__(self, **arguments: Any) -> Segmenter:
-        return Segmenter(network=unet(1, len(CLASSES), depth=5), **arguments)
 
 
 def acdc_task(*, seed: int, train: int = 600, test: int = 100, folder: Path | None = None) -> TaskData:

@@ -129,7 +129,6 @@ ACDC = Experiment(
     metrics=(DICE, MIOU, MARKED),
     full=coarse_acdc.FULL,
     quick=coarse_acdc.QUICK,
-    learner=coarse_acdc.Deep(),
     findings=(
         close_to("coarse-cm", "clean", {"strokes": 0.05}),
         leads("coarse-cm", "partial-ce", 0.0, "dice"),

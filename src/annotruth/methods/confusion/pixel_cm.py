@@ -30,7 +30,7 @@ class SharedFeaturesModel(WarmUpModel):
     truth: nn.Sequential
 
     def __init__(self, spec: DataSpec) -> None:
-        features = nn.Sequential(unet(spec.channels, SHARED_FEATURES, dims=spec.dims), nn.PReLU())
+        features = nn.Sequential(unet(spec.channels, SHARED_FEATURES, spec.dims, spec.network), nn.PReLU())
         head = (nn.Conv2d if spec.dims == 2 else nn.Conv3d)(SHARED_FEATURES, spec.classes, kernel_size=1)
         annotators = PixelHeads(SHARED_FEATURES, spec.raters, spec.classes)
         super().__init__(nn.Sequential(features, head), annotators, spec)
@@ -81,8 +81,10 @@ class PixelCM(Prepares, TakesRaterFeatures, Method[WarmUpModel]):
 
     def annotator_model(self, spec: DataSpec) -> nn.Module:
         if self.rater_features:
-            return FeaturePixelAnnotators(spec.channels, spec.raters, spec.classes, spec.rater_columns, dims=spec.dims)
-        return PixelAnnotators(spec.channels, spec.raters, spec.classes, dims=spec.dims)
+            return FeaturePixelAnnotators(
+                spec.channels, spec.raters, spec.classes, spec.rater_columns, spec.dims, plan=spec.network
+            )
+        return PixelAnnotators(spec.channels, spec.raters, spec.classes, spec.dims, plan=spec.network)
 
     def build(self, spec: DataSpec, network: nn.Module | None = None) -> WarmUpModel:
         if self.features == "own":

@@ -52,7 +52,7 @@ class PixelCMLowRank(Method[WarmUpModel]):
             raise InputError("pixel-cm-lowrank takes no rater_features; pixel-cm and global-cm do.")
 
     def annotator_model(self, spec: DataSpec) -> nn.Module:
-        return LowRankAnnotators(spec.channels, spec.raters, spec.classes, dims=spec.dims, rank=self.rank)
+        return LowRankAnnotators(spec.channels, spec.raters, spec.classes, spec.dims, rank=self.rank, plan=spec.network)
 
     @property
     def stages(self) -> WarmUp:

@@ -59,7 +59,7 @@ class MultiHypothesis(Samples, Method[Hypotheses]):
     def build(self, spec: DataSpec, network: nn.Module | None = None) -> Hypotheses:
         outputs = self.hypotheses * spec.classes
         if network is None:
-            truth: nn.Module = unet(spec.channels, outputs, dims=spec.dims)
+            truth: nn.Module = unet(spec.channels, outputs, spec.dims, spec.network)
         else:
             truth = nn.Sequential(network, (nn.Conv2d if spec.dims == 2 else nn.Conv3d)(spec.classes, outputs, 1))
         return Hypotheses(truth, self.annotator_model(spec), self.hypotheses)

@@ -52,7 +52,9 @@ class ProbUNet(Samples, Method[ProbUNetModel]):
             raise InputError(f"beta must not be negative, as {self.beta} is.")
 
     def build(self, spec: DataSpec, network: nn.Module | None = None) -> ProbUNetModel:
-        truth = ProbabilisticUNet(spec.channels, spec.classes, spec.dims, self.latent, self.samples, network)
+        truth = ProbabilisticUNet(
+            spec.channels, spec.classes, spec.dims, self.latent, self.samples, network, spec.network
+        )
         return ProbUNetModel(truth, self.annotator_model(spec))
 
     def loss(self, model: ProbUNetModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:

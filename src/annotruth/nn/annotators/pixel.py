@@ -15,6 +15,7 @@ from annotruth.nn.annotators.base import AnnotatorModel
 from annotruth.nn.backbones import unet
 from annotruth.nn.confusion import Confusion, LowRankConfusion, PixelConfusion, identity_scores, one_pixel_axis
 from annotruth.nn.confusion.low_rank import low_rank_scores
+from annotruth.nn.plan import NetworkPlan
 
 
 class PixelHeads(AnnotatorModel):
@@ -49,10 +50,18 @@ class PixelAnnotators(AnnotatorModel):
     torch.Size([2, 3, 2, 2, 9, 10])
     """
 
-    def __init__(self, in_channels: int, raters: int, classes: int, dims: int = 2, width: int = 8) -> None:
+    def __init__(
+        self,
+        in_channels: int,
+        raters: int,
+        classes: int,
+        dims: int = 2,
+        width: int = 8,
+        plan: NetworkPlan | None = None,
+    ) -> None:
         super().__init__()
         features = max(2 * width, raters * classes)
-        self.features = nn.Sequential(unet(in_channels, features, dims=dims, width=width), nn.PReLU())
+        self.features = nn.Sequential(unet(in_channels, features, dims, plan, width), nn.PReLU())
         self.heads = PixelHeads(features, raters, classes)
 
     def forward(self, images: Tensor, raters: Tensor | None = None) -> Confusion:
@@ -71,12 +80,19 @@ class LowRankAnnotators(AnnotatorModel):
     """
 
     def __init__(
-        self, in_channels: int, raters: int, classes: int, dims: int = 2, width: int = 8, rank: int = 1
+        self,
+        in_channels: int,
+        raters: int,
+        classes: int,
+        dims: int = 2,
+        width: int = 8,
+        rank: int = 1,
+        plan: NetworkPlan | None = None,
     ) -> None:
         super().__init__()
         self.raters, self.classes = raters, classes
         features = max(2 * width, raters * rank)
-        self.features = nn.Sequential(unet(in_channels, features, dims=dims, width=width), nn.PReLU())
+        self.features = nn.Sequential(unet(in_channels, features, dims, plan, width), nn.PReLU())
         self.head = _small_head(features, low_rank_scores(classes, rank).flatten().repeat(raters))
 
     def forward(self, images: Tensor, raters: Tensor | None = None) -> Confusion:

@@ -14,6 +14,7 @@ from annotruth.nn.annotators.base import AnnotatorModel
 from annotruth.nn.backbones import unet
 from annotruth.nn.confusion import Confusion, GlobalConfusion, PixelConfusion, identity_scores, one_pixel_axis
 from annotruth.nn.confusion.pixel import log_row_probabilities
+from annotruth.nn.plan import NetworkPlan
 
 RIDGE_PENALTIES = (0.01, 0.1, 1.0, 10.0, 100.0, 1e4)
 """How strongly effects of features may be drawn towards nothing."""
@@ -131,12 +132,19 @@ class FeaturePixelAnnotators(AnnotatorModel):
     """
 
     def __init__(
-        self, in_channels: int, raters: int, classes: int, features: int, dims: int = 2, width: int = 8
+        self,
+        in_channels: int,
+        raters: int,
+        classes: int,
+        features: int,
+        dims: int = 2,
+        width: int = 8,
+        plan: NetworkPlan | None = None,
     ) -> None:
         super().__init__()
         self.classes = classes
         channels = max(2 * width, raters * classes)
-        self.features = nn.Sequential(unet(in_channels, channels, dims=dims, width=width), nn.PReLU())
+        self.features = nn.Sequential(unet(in_channels, channels, dims, plan, width), nn.PReLU())
         # A rater's row: how to read the matrix's scores from each channel, and where they start.
         start = torch.cat([0.01 * torch.randn(classes**2, channels), identity_scores(classes).view(-1, 1)], dim=1)
         self.table = FeatureTable(start.flatten(), raters, features)

@@ -1,0 +1,146 @@
+"""What a data set is like, item by item: where its classes lie, and which values their pixels have.
+
+From this a plan decides along which axes images may be mirrored, and to which values they are clipped.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from annotruth.data.annotations import Annotations
+from annotruth.validation import MISSING_PIXEL
+
+SAME_ORDER, FEWEST_ITEMS = 0.9, 5
+"""Two classes have an order along an axis if it is the same in this share of the items that show both, of which there
+must be so many: mirrored along it, one would look like the other."""
+PERCENTILES = (0.5, 99.5)
+"""Of the values of foreground pixels: what lies beyond is clipped, where values range widely."""
+HOUNSFIELD = -200
+"""Whole numbers below this are taken as those of computed tomography."""
+WIDE = 20
+"""Values also range widely if all of them span so many times what those of the foreground span."""
+VALUES = 10_000
+"""Foreground pixels that are looked at in each item, at most."""
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """What one item is like.
+
+    Attributes
+    ----------
+    centre, spread : (axes,) mean and standard deviation of the positions of all pixels that anybody gave a class, in
+        pixels, by the number of the class; background, class 0, is left out
+    lowest, highest : (channels,) of all pixels
+    whole : (channels,) whether all values are whole numbers
+    foreground : (channels, pixels) values of some of the pixels that anybody called something else than background
+    """
+
+    centre: Mapping[int, np.ndarray]
+    spread: Mapping[int, np.ndarray]
+    lowest: np.ndarray
+    highest: np.ndarray
+    whole: np.ndarray
+    foreground: np.ndarray
+
+    @classmethod
+    def of(cls, image: np.ndarray | None, labels: np.ndarray, classes: int) -> Fingerprint:
+        """Look at an image (channels, *spatial), if there is one, and labels (raters, *spatial), 255 = not labelled."""
+        present = np.flatnonzero(np.bincount(labels.ravel(), minlength=MISSING_PIXEL + 1)[1:classes]) + 1
+        centre, spread = {}, {}
+        for number in present.tolist():
+            centre[number], spread[number] = _place((labels == number).sum(axis=0))
+        pixels = np.zeros((0, *labels.shape[1:]), dtype=np.float32) if image is None else image
+        anybody = ((labels > 0) & (labels < classes)).any(axis=0) if len(present) else np.zeros(labels.shape[1:], bool)
+        found = np.flatnonzero(anybody)
+        if len(found) > VALUES:  # evenly, so that nothing hangs on chance
+            found = found[np.linspace(0, len(found) - 1, VALUES).astype(np.int64)]
+        flat = pixels.reshape(len(pixels), anybody.size)
+        return cls(
+            centre, spread, flat.min(axis=1), flat.max(axis=1), (flat == np.round(flat)).all(axis=1), flat[:, found]
+        )
+
+
+def fingerprints(annotations: Annotations) -> Iterable[Fingerprint]:
+    """Read and look at one item after the other."""
+    for index in range(len(annotations)):
+        image = annotations.item_image(index) if annotations.has_images else None
+        yield Fingerprint.of(image, annotations.item_masks(index), len(annotations.classes))
+
+
+def mirror_axes(items: Iterable[Fingerprint], axes: int) -> tuple[int, ...]:
+    """The axes along which images may be mirrored.
+
+    All but those along which two classes lie in the same order in nearly all items, as a left and a right kidney do:
+    a network that learnt from mirrored images could not tell them apart. Classes lie one after the other along an axis
+    where their centres are farther apart than they spread (the mean of their standard deviations).
+
+    Examples
+    --------
+    >>> labels = np.zeros((1, 6, 6), dtype=np.uint8)
+    >>> labels[0, 1:5, 0:2], labels[0, 1:5, 4:6] = 1, 2
+    >>> mirror_axes([Fingerprint.of(None, labels, classes=3)] * 5, axes=2)
+    (0,)
+    """
+    order: dict[tuple[int, int], list[np.ndarray]] = defaultdict(list)
+    for item in items:
+        for one, other in combinations(sorted(item.centre), 2):
+            apart = item.centre[other] - item.centre[one]
+            clear = np.abs(apart) > (item.spread[one] + item.spread[other]) / 2
+            order[one, other].append(np.sign(apart) * clear)
+    ordered = np.zeros(axes, dtype=bool)
+    for signs in order.values():
+        if len(signs) >= FEWEST_ITEMS:
+            before, after = ((np.stack(signs) == sign).mean(axis=0) for sign in (-1, 1))
+            ordered |= np.maximum(before, after) >= SAME_ORDER
+    return tuple(np.flatnonzero(~ordered).tolist())
+
+
+def clip_values(items: Iterable[Fingerprint]) -> tuple[tuple[float, float], ...] | None:
+    """The lowest and the highest value of each channel that are told apart; None where no channel ranges widely.
+
+    A channel ranges widely if all its values are whole numbers and some lie below :data:`HOUNSFIELD`, as in computed
+    tomography, or if they span more than :data:`WIDE` times what those of the foreground span. It is clipped to the
+    foreground's :data:`PERCENTILES`; beside it, other channels keep all the values that were seen.
+
+    Examples
+    --------
+    >>> labels = np.ones((1, 8, 8), dtype=np.uint8)
+    >>> labels[0, 0] = 0
+    >>> image = np.full((1, 8, 8), 40.0)
+    >>> image[0, 0], image[0, 1] = -1000, 60
+    >>> clip_values([Fingerprint.of(image, labels, classes=2)])
+    ((40.0, 60.0),)
+    >>> print(clip_values([Fingerprint.of(image.clip(0, 255), labels, classes=2)]))
+    None
+    """
+    items = [item for item in items if len(item.lowest)]
+    if not items or len({len(item.lowest) for item in items}) > 1:  # channels that differ are refused elsewhere
+        return None
+    lowest, highest = np.min([i.lowest for i in items], axis=0), np.max([i.highest for i in items], axis=0)
+    whole = np.all([item.whole for item in items], axis=0)
+    values = np.concatenate([item.foreground for item in items], axis=1)
+    if values.shape[1] == 0:
+        return None
+    low, high = np.percentile(values, PERCENTILES, axis=1)
+    wide = (low < high) & ((whole & (lowest < HOUNSFIELD)) | (highest - lowest > WIDE * (high - low)))
+    if not wide.any():
+        return None
+    low, high = np.where(wide, low, lowest), np.where(wide, high, np.maximum(highest, np.nextafter(lowest, np.inf)))
+    return tuple((float(f"{a:.6g}"), float(f"{b:.6g}")) for a, b in zip(low.tolist(), high.tolist()))
+
+
+def _place(count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation of positions along each axis, every pixel counting so often."""
+    centre, spread = np.empty((2, count.ndim))
+    for axis, length in enumerate(count.shape):
+        weight = count.sum(axis=tuple(other for other in range(count.ndim) if other != axis)).astype(np.float64)
+        weight, position = weight / weight.sum(), np.arange(length)
+        centre[axis] = weight @ position
+        spread[axis] = np.sqrt(weight @ (position - centre[axis]) ** 2)
+    return centre, spread
