@@ -46,6 +46,7 @@ LONG = 60
 TESTED_ELSEWHERE = {
     "experiments/core/writing.py": "experiments/core/test_runner.py",  # which reads what is written
     "experiments/tables/cifar10.py": "experiments/tables/test_tables.py",
+    "experiments/tables/networks.py": "experiments/tables/test_tables.py",
     "experiments/tables/zhang2020.py": "experiments/tables/test_tables.py",
     "experiments/tables/zhang2020_medical.py": "experiments/tables/test_tables.py",
     "fusion/_em/pattern_kernels.py": "fusion/test_votes.py",
@@ -53,6 +54,7 @@ TESTED_ELSEWHERE = {
     "io/case_files.py": "io/sources/test_case_folder.py",  # whose files they are
     "io/sources/checks.py": "io/sources/test_sources.py",
     "methods/base.py": "methods/test_contract.py",
+    "metrics/__init__.py": "metrics/test_registry.py",  # a list of names
     "nn/__init__.py": "nn/test_labels.py",  # a list of names, of which an old one warns
     "reporting/content.py": "reporting/test_reporting.py",
     "simulate/simulation.py": "simulate/test_masks.py",

@@ -19,6 +19,7 @@ _HOME = {
     **{estimator.class_name: "annotruth.fusion" for estimator in listed_estimators().values()},
     "Segmenter": "annotruth.training",
     "Classifier": "annotruth.training",
+    "Ensemble": "annotruth.training",
     "load_model": "annotruth.training",
     "report": "annotruth.reporting",
 }

@@ -35,6 +35,16 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
+@pytest.fixture(scope="session")
+def folds(home: Path) -> Path:
+    """A folder with runs of two folds, trained for one epoch."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", IdentifiabilityWarning)
+        options = ("--method", "mean", "--fold", "all", "--folds", 2, "--epochs", 1, "--quiet", "--accelerator", "cpu")
+        app([str(word) for word in ("train", home / "cases", "-o", home / "folds", *options)], standalone_mode=False)
+    return home / "folds"
+
+
 @pytest.fixture
 def cases(home: Path, tmp_path: Path) -> Path:
     """A copy of the cases, to be spoilt."""

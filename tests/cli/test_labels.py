@@ -152,6 +152,44 @@ def test_a_run_goes_on_with_what_it_learnt_from(annotruth: Run, home: Path) -> N
         assert (ended.code, message in ended.err) == (2, True), ended.err
 
 
+def test_folds_of_a_table(annotruth: Run, study: Path, out: Path) -> None:
+    given = ("--features", study / "features.csv", "--network", "linear")
+    ended = annotruth(
+        "train", study / "labels.csv", *given, "-o", out / "folds", "--fold", "all", "--folds", 3, *QUICK
+    )  # fmt: skip
+    assert ended.code == 0, ended.err
+    assert f"annotruth predict {out / 'folds'} FEATURES" in ended.out
+    unseen = pd.concat([pd.read_csv(path) for path in (out / "folds").glob("fold_*/held_out.csv")])
+    assert sorted(unseen.item) == sorted(pd.read_csv(study / "truth.csv").item), "each item once"
+    turned = out / "turned.csv"
+    frame = pd.read_csv(study / "features.csv")
+    frame[frame.columns[::-1]].to_csv(turned, index=False)
+    tables = {}
+    for name in ("folds", "folds/fold_0", "folds/fold_1", "folds/fold_2"):
+        assert annotruth("predict", out / name, turned, "-o", out / f"of {name}", "-q").code == 0
+        tables[name] = pd.read_csv(out / f"of {name}" / "labels.csv").filter(like="probability").to_numpy()
+    np.testing.assert_allclose(tables.pop("folds"), np.mean(list(tables.values()), axis=0), rtol=1e-6)
+
+
+def test_models_of_other_features_do_not_predict_together(annotruth: Run, home: Path, out: Path) -> None:
+    shutil.copytree(home / "run_features", home / "other")
+    asked = json.loads((home / "other" / "run.json").read_text())
+    asked["columns"].reverse()
+    (home / "other" / "run.json").write_text(json.dumps(asked))
+    ended = annotruth("predict", home / "run_features", home / "other", home / "features.csv", "-o", out)
+    assert ended.code == 2
+    assert "cannot predict together, as they learnt from other features" in ended.err
+    assert not out.exists()
+
+
+def test_a_table_with_fewer_items_than_folds(annotruth: Run, study: Path, out: Path) -> None:
+    given = ("--features", study / "features.csv", "--fold", 0, "--folds", 91)
+    ended = annotruth("train", study / "labels.csv", *given, "-o", out, *QUICK)
+    assert ended.code == 2
+    assert "more folds than cases, 91 and 90; take at most 90 folds" in ended.err
+    assert not out.exists()
+
+
 def test_truth_serves_the_methods_that_need_it(annotruth: Run, study: Path, out: Path) -> None:
     given = ("--features", study / "features.csv", "--method", "clean", "--network", "linear", *QUICK)
     ended = annotruth("train", study / "labels.csv", "-o", out, *given)
@@ -263,7 +301,9 @@ def test_wrong_use(assert_one_paragraph: Run, annotruth: Run, study: Path, out: 
     for command, message in [
         (("train", table), "needs its pictures, --images FOLDER, or features, --features FILE"),
         (("train", table, "--images", pictures, "--features", features), "either pictures or features"),
-        (("train", table, "--images", pictures, "--augment"), "--augment goes with a case folder"),
+        (("train", table, "--images", pictures, "--patch-size", "8,8"), "--patch-size goes with a case folder"),
+        (("train", table, "--features", features, "--augment"), "augment changes images; feature vectors stay"),
+        (("train", table, "--images", pictures, "--network", "monai:DenseNet12"), "Did you mean monai:DenseNet121"),
         (("train", table, "--images", pictures, "--devices", 3, "--batch-size", 2), "batch_size must be at least 3"),
         (("train", table, "--images", pictures, "--strategy", "teamwork"), "Unknown strategy 'teamwork'"),
         (("train", table, "--images", pictures, "--network", "mlp"), "The network mlp does not take images"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -49,3 +50,35 @@ def test_predicting_after_a_recurrence_and_with_confidences(annotruth: Run, home
         found.append(tifffile.imread(out / str(number) / "probabilities" / "digit_3.tiff"))
     assert not np.allclose(found[0], found[1])
     assert not np.allclose(found[0], found[2])
+
+
+def test_predicting_with_folds_gives_the_mean(annotruth: Run, home: Path, folds: Path, out: Path) -> None:
+    images = home / "digits" / "images"
+    models = {
+        "all": [folds], "0": [folds / "fold_0"], "1": [folds / "fold_1"],
+        "both": [folds / "fold_0", folds / "fold_1" / "model.annotruth"],
+    }  # fmt: skip
+    found = {}
+    for name, runs in models.items():
+        ended = annotruth("predict", *runs, images, "-o", out / name, "-q")
+        assert ended.code == 0, ended.err
+        assert ("mean of 2 models" in ended.out) == (name in ("all", "both"))
+        found[name] = tifffile.imread(out / name / "probabilities" / "digit_3.tiff")
+    np.testing.assert_allclose(found["all"], (found["0"] + found["1"]) / 2, atol=1e-6)
+    np.testing.assert_array_equal(found["all"], found["both"])
+    assert not np.allclose(found["0"], found["1"])
+
+
+def test_an_unfinished_fold_is_named(annotruth: Run, home: Path, folds: Path, tmp_path: Path, out: Path) -> None:
+    run = Path(shutil.copytree(folds, tmp_path / "folds"))
+    (run / "fold_1" / "model.annotruth").unlink()
+    ended = annotruth("predict", run, home / "digits" / "images", "-o", out, "-q")
+    assert ended.code == 2
+    assert f"There is no model {run / 'fold_1' / 'model.annotruth'}" in ended.err
+    assert not out.exists()
+
+
+def test_what_a_fold_cannot_be_asked_is_refused(annotruth: Run, home: Path, folds: Path, out: Path) -> None:
+    ended = annotruth("predict", folds, home / "digits" / "images", "-o", out, "-q", "--recurrence", 0)
+    assert ended.code == 2
+    assert not out.exists()

@@ -23,3 +23,9 @@ def test_reporting(annotruth: Run, home: Path, out: Path) -> None:
     assert "in a browser" in ended.out
     page = (out / "seen.html").read_text()
     assert all(rater in page for rater in RATERS)
+
+
+def test_folds_have_a_report_each(annotruth: Run, folds: Path) -> None:
+    ended = annotruth("report", folds)
+    assert ended.code == 2
+    assert f"{folds} holds 2 folds, each a run of its own; name one, as {folds / 'fold_0'}" in ended.err

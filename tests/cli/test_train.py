@@ -141,6 +141,15 @@ def test_bad_cases_do_not_cost_an_earlier_run(
         (["--validation", "2"], "0 ≤ validation < 1"),
         (["--accelerator", "quantum"], "'quantum' cannot be used"),
         (["--resume"], "holds no run"),
+        (["--fold", "5"], "fold is a whole number from 0 to 4, as there are 5 folds, not 5"),
+        (["--fold", "-1"], "--fold is a number from 0, or all, not '-1'"),
+        (["--fold", "first"], "--fold is a number from 0, or all, not 'first'"),
+        (["--fold", "0", "--folds", "1"], "folds is a whole number from 2"),
+        (["--fold", "all", "--folds", "0"], "folds is a whole number from 2"),
+        (["--fold", "0", "--folds", "13"], "more folds than cases, 13 and 12; take at most 12 folds"),
+        (["--fold", "all", "--folds", "13"], "more folds than cases"),
+        (["--folds", "3"], "--folds goes with --fold"),
+        (["--fold", "0", "--validation", "0.2"], "leave --validation away"),
     ],
 )
 def test_wrong_settings_of_training(
@@ -186,3 +195,80 @@ def test_every_file_is_read_once_and_one_estimator_is_made(
     assert len(read) == 12 * (1 + len(RATERS))
     # The first mask is read once more to see what its pixel values mean.
     assert read.total() - len(read) <= 1, read.most_common(3)
+
+
+# -- folds ------------------------------------------------------------------------------------------------------
+
+
+def test_one_case_has_no_folds(annotruth: Run, cases: Path, out: Path) -> None:
+    for file in cases.rglob("digit_*.png"):
+        if file.stem != "digit_3":
+            file.unlink()
+    ended = annotruth("train", cases, "-o", out, "--fold", "all", *QUICK)
+    assert ended.code == 2
+    assert "There is only one case, so that none can be held out; train without a fold" in ended.err
+    assert not out.exists()
+
+
+def test_all_folds_are_trained_side_by_side(folds: Path) -> None:
+    assert sorted(path.name for path in folds.iterdir()) == ["fold_0", "fold_1"]
+    held_out = []
+    for fold in range(2):
+        params = json.loads((folds / f"fold_{fold}" / "run.json").read_text())["params"]
+        assert (params["fold"], params["folds"]) == (fold, 2)
+        assert (folds / f"fold_{fold}" / "model.annotruth").is_file()
+        held_out += (folds / f"fold_{fold}" / "held_out.csv").read_text().split()[1:]
+    assert sorted(held_out) == sorted(f"digit_{number}" for number in range(12)), "each case once"
+
+
+def test_a_fold_trained_alone_is_the_same_as_among_all(annotruth: Run, home: Path, folds: Path, out: Path) -> None:
+    fold = ("--method", "mean", "--fold", 1, "--folds", 2)
+    assert annotruth("train", home / "cases", "-o", out, *fold, *QUICK).code == 0
+    assert (out / "model.annotruth").read_bytes() == (folds / "fold_1" / "model.annotruth").read_bytes()
+
+
+def test_folds_go_on_where_they_were_cut_off(
+    annotruth: Run, home: Path, folds: Path, tmp_path: Path, fingerprint: Run
+) -> None:
+    run = Path(shutil.copytree(folds, tmp_path / "folds"))
+    done = fingerprint(run / "fold_0")
+    shutil.rmtree(run / "fold_1" / "checkpoints")  # not begun yet
+    (run / "fold_1" / "model.annotruth").unlink()
+    ended = annotruth("train", home / "cases", "-o", run, "--resume", "--quiet")
+    assert ended.code == 0, ended.err
+    assert "Fold 0" not in ended.out
+    assert "Fold 1 of 2: learns from 6 items" in ended.out
+    assert f"annotruth predict {run} IMAGES" in ended.out
+    (run / "fold_1" / "model.annotruth").unlink()  # begun
+    assert annotruth("train", home / "cases", "-o", run, "--resume", "--fold", "all", *QUICK).code == 0
+    assert (run / "fold_1" / "model.annotruth").read_bytes() == (folds / "fold_1" / "model.annotruth").read_bytes()
+    assert fingerprint(run / "fold_0") == done
+    assert annotruth("train", home / "cases", "-o", run, "--resume", "--quiet").code == 0, "nothing is left to do"
+
+
+@pytest.mark.parametrize(
+    ("begun", "fold", "message"),
+    [
+        ("folds", ("--fold", 1), "holds out all of 2 folds in turn"),
+        ("folds", ("--fold", "all", "--folds", 3), "holds out all of 2 folds in turn"),
+        ("folds/fold_1", ("--fold", 0), "holds out fold 1 of 2"),
+        ("folds/fold_1", ("--fold", "all"), "holds out fold 1 of 2"),
+        ("run", ("--fold", 0), "holds out no fold"),
+    ],
+)
+def test_going_on_with_another_fold_is_refused(
+    annotruth: Run, home: Path, folds: Path, begun: str, fold: tuple[object, ...], message: str
+) -> None:
+    assert folds.parent == home
+    ended = annotruth("train", home / "cases", "-o", home / begun, "--resume", "--quiet", *fold)
+    assert ended.code == 2
+    assert message in ended.err
+
+
+def test_folds_are_kept_unless_told_otherwise(annotruth: Run, home: Path, folds: Path, fingerprint: Run) -> None:
+    before = fingerprint(folds)
+    for fold in ((), ("--fold", "all"), ("--fold", 0)):
+        ended = annotruth("train", home / "cases", "-o", folds, *fold, *QUICK)
+        assert ended.code == 2
+        assert "already holds a run; go on with --resume, or start anew with --overwrite" in ended.err
+    assert fingerprint(folds) == before

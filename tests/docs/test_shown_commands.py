@@ -42,7 +42,8 @@ def test_shown_command_is_understood(line: str) -> None:
 @pytest.mark.parametrize("verb", command_line.commands)
 def test_reference_tells_of_every_option(verb: str) -> None:
     parameters = command_line.commands[verb].params
-    options = {name for one in parameters for name in one.opts if name.startswith("-")} - {"--help", "-h"}
+    names = {name for one in parameters for name in (*one.opts, *one.secondary_opts)}
+    options = {name for name in names if name.startswith("-")} - {"--help", "-h"}
     assert {name for names in rows_of(verb) for name in names} == options
 
 

@@ -106,7 +106,7 @@ def test_options_are_kept(name, task):
         ("pixel-cm", {"trace_weight": True}, "must be a number"),
         ("pixel-cm", {"warmup": None}, "must be a number"),
         ("pixel-cm", {"trace": 1}, "Unknown trace 1"),
-        ("pixel-cm", {"features": "both"}, "Unknown features 'both'. Known: own, shared"),
+        ("pixel-cm", {"features": "both"}, "Unknown features 'both'. Known: own, encoder, shared"),
         ("global-cm", {"trace": "sum"}, "Unknown trace 'sum'. Known: posterior, plain"),
         ("global-cm", {"warmup": 1.0}, "warmup"),
         ("global-cm", {"warmup": -0.1}, "warmup"),

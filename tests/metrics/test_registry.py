@@ -18,7 +18,8 @@ from annotruth.metrics import METRICS, Metric, find_metric, metric
 ONE = np.array([[[0, 1, 1, 0]], [[1, 1, 0, 0]]])
 SAME = np.eye(2)[None].repeat(3, axis=0)
 PERFECT = {
-    "prediction": ONE, "truth": ONE, "foreground": ONE.astype(float), "soft_truth": ONE.astype(float),
+    "prediction": ONE, "truth": ONE, "probabilities": np.stack([ONE == 0, ONE == 1], axis=1).astype(float),
+    "spacing": (1.0, 0.5), "foreground": ONE.astype(float), "soft_truth": ONE.astype(float),
     "samples": ONE[:, None].repeat(2, axis=1), "masks": ONE[:, None].repeat(2, axis=1),
     "answers": np.array([[0, 0], [1, 1]]), "confusion": SAME, "true_confusion": SAME, "n_classes": 2,
 }  # fmt: skip

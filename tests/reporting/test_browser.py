@@ -63,8 +63,8 @@ def test_the_report_in_a_browser(make_study, tmp_path: Path, browser: webdriver.
     browser.get(path.as_uri())
 
     assert headings(browser) == [
-        "Truth from 3 raters pixel-cm", "Scores", "Raters", "Confusion matrices", "Where each rater errs",
-        "Cases, most disputed first", "Training", "Settings and versions",
+        "Truth from 3 raters pixel-cm", "Scores", "Against the known truth", "Raters", "Confusion matrices",
+        "Where each rater errs", "Cases, most disputed first", "Training", "Settings and versions",
     ]  # fmt: skip
     raters = "return [...document.querySelectorAll('.sortable tbody th')].map(cell => cell.innerText)"
     assert browser.execute_script(raters)[0] == "good"
@@ -99,8 +99,8 @@ def test_the_report_on_a_label_table(make_label_study, tmp_path: Path, browser: 
     browser.get(path.as_uri())
 
     assert headings(browser) == [
-        "Truth from 3 raters global-cm", "Scores", "Raters", "Confusion matrices", "Items most likely mislabelled",
-        "Training", "Settings and versions",
+        "Truth from 3 raters global-cm", "Scores", "Against the known truth", "Raters", "Confusion matrices",
+        "Items most likely mislabelled", "Training", "Settings and versions",
     ]  # fmt: skip
     raters = "return [...document.querySelectorAll('.sortable tbody th')].map(cell => cell.innerText)"
     browser.find_element("css selector", ".sortable thead button").click()

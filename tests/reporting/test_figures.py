@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from annotruth.reporting.figures import score_bars, training_curves
+from annotruth.metrics import Reliability
+from annotruth.reporting.figures import reliability, score_bars, training_curves
 
 
 def parsed(uri: str) -> ElementTree.Element:
@@ -47,6 +48,16 @@ def test_the_current_method_stands_out_in_every_panel() -> None:
 
 def test_scores_of_one_method_share_a_panel() -> None:
     assert bars(score_bars({"": {"pixel-cm": {"dice": 0.9, "ged": 0.1}}}, "pixel-cm"), "#0b5fa5") == 2
+
+
+def test_a_reliability_plot_has_a_point_for_every_bin_that_says_something() -> None:
+    share = np.array([0.2, 0.5, 0.8, np.nan])
+    curve = Reliability(confidence=share, accuracy=share, count=np.array([40, 3, 10, 0]))
+    one, two = reliability({"this model": curve}, "probability"), reliability({"a": curve, "b": curve}, "probability")
+    points = [sum(element.tag.endswith("use") and "stroke: #0b5fa5" in element.get("style", "")
+                  for element in parsed(chart).iter()) for chart in (one, two)]  # fmt: skip
+    assert points == [2 + 1, 2 + 1]  # the legend has one as well
+    assert "#c2510a" in b64decode(two.split(",")[1]).decode()
 
 
 def test_the_same_input_gives_the_same_chart_and_leaves_settings_alone() -> None:

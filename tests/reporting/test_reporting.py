@@ -52,7 +52,7 @@ class Page(HTMLParser):
 def test_sections_stand_in_order_and_the_contents_link_to_them(make_study, tmp_path: Path) -> None:
     study = make_study(pixel_wise=True)
     page = Page(report(study.model, study.ann, tmp_path / "r.html", scores=NESTED))
-    wanted = ["summary", "scores", "raters", "confusion", "error-maps", "cases", "training", "settings"]
+    wanted = ["summary", "scores", "truth", "raters", "confusion", "error-maps", "cases", "training", "settings"]
     assert [a["id"] for a in page.all("section")] == wanted
     assert [a["href"] for a in page.all("a", href="#")][1:] == [f"#{name}" for name in wanted]
     ids = [a["id"] for _, a in page.tags if a.get("id")]
@@ -121,7 +121,7 @@ def test_truth_adds_scores_and_its_absence_harms_nothing(make_study, tmp_path: P
     known, unknown = make_study(with_truth=True), make_study(with_truth=False)
     with_truth = Page(report(known.model, known.ann, tmp_path / "a.html"))
     without = Page(report(unknown.model, unknown.ann, tmp_path / "b.html"))
-    for words in ("missed (FN)", "Against the truth", "Dice with the truth"):
+    for words in ("missed (FN)", "Against the truth", "Against the known truth", "Dice with the truth"):
         assert words in with_truth.text
         assert words not in without.text
     assert len(with_truth.all("button", class_="tile")) == len(without.all("button", class_="tile")) + 4

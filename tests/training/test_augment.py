@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from annotruth import Annotations
 from annotruth.training import augment as module
-from annotruth.training.augment import Change, augment
+from annotruth.training.augment import Change, augment, augment_pictures
 from annotruth.training.datasets import MaskDataset, Standard
 
 shapes = st.lists(st.integers(1, 12), min_size=2, max_size=3).map(tuple)
@@ -137,3 +137,31 @@ def test_training_sees_each_item_anew_and_the_same_way_again():
         assert torch.equal(one, other.flip(0))
     cases.epoch = 1
     assert not torch.equal(first.images, cases.__getitems__([0, 1, 2, 3]).images)
+
+
+@pytest.mark.usefixtures("same_intensities")
+@pytest.mark.parametrize("shape", [(16, 24), (8, 9, 32), (5, 40)])
+def test_pictures_are_shifted_by_whole_pixels_and_mirrored_at_their_borders(shape):
+    """Against NumPy's padding by reflection, and a crop."""
+    rng = np.random.default_rng(0)
+    pictures, chance = rng.normal(size=(6, 2, *shape)), rng.random((6, 2 + len(shape)))
+    chance[0, 2:], chance[1, 2:] = 0, 1 - 1e-9  # as far as it goes either way
+    moved = augment_pictures(torch.from_numpy(pictures), chance)
+    most = [length // 8 for length in shape]
+    for picture, drawn, result in zip(pictures, chance[:, 2:], moved):
+        padded = np.pad(picture, [(0, 0), *[(m, m) for m in most]], mode="reflect")
+        corner = [int(number * (2 * m + 1)) for number, m in zip(drawn, most)]
+        window = (slice(None), *[slice(c, c + n) for c, n in zip(corner, shape)])
+        np.testing.assert_array_equal(result, padded[window])
+
+
+def test_pictures_change_contrast_and_brightness_within_bounds():
+    pictures = torch.randn(200, 3, 4, 4)
+    changed = augment_pictures(pictures, np.random.default_rng(0).random((200, 4)))
+    brightness = changed.mean(dim=(1, 2, 3)) - pictures.mean(dim=(1, 2, 3)) * (
+        changed.std((1, 2, 3)) / pictures.std((1, 2, 3))
+    )
+    contrast = changed.std(dim=(1, 2, 3)) / pictures.std(dim=(1, 2, 3))
+    assert 0.12 < brightness.abs().max() <= module.BRIGHTNESS + 1e-5
+    assert 1.1 < contrast.max() <= module.CONTRAST + 1e-5
+    assert 0.9 > contrast.min() >= 1 / module.CONTRAST - 1e-5

@@ -7,9 +7,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 import annotruth as at
 from annotruth.errors import InputError, UnansweredClassWarning
+from annotruth.nn.classifiers import small_cnn, small_resnet
+from annotruth.training.module import MethodModule
+from annotruth.training.storage import read_model, write_model
 
 # Trainings of an epoch or two: a model that knows little is rightly doubted.
 pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
@@ -123,3 +127,98 @@ def test_pictures_of_several_sizes_can_be_classified_one_by_one() -> None:
     odd = at.Annotations(kind="labels", items=["a"], raters=(), classes=["0", "1"], images=[np.ones((3, 8, 8))])
     with pytest.raises(InputError, match=r"Item a has shape \(3, 8, 8\); the model needs 1 channel"):
         model.predict(odd)
+
+
+def pictures(n_items: int = 40, size: tuple[int, ...] = (8, 8)) -> tuple[np.ndarray, np.ndarray]:
+    """Noise, the brighter the truth is one, and the truth, as one rater's answers."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, n_items)
+    images = rng.normal(0, 0.3, (n_items, 1, *size)) + truth.reshape(-1, *[1] * (len(size) + 1))
+    return images.astype(np.float32), truth
+
+
+def of_pictures(**params: object) -> at.Classifier:
+    return at.Classifier("majority", progress=False, **{"max_epochs": 2, **params})  # type: ignore[arg-type]
+
+
+def same_weights(one: at.Classifier, other: at.Classifier) -> bool:
+    mine, others = one.module_.state_dict(), other.module_.state_dict()
+    return mine.keys() == others.keys() and all(torch.equal(mine[name], others[name]) for name in mine)
+
+
+@pytest.mark.parametrize("size", [(8, 8), (9, 8, 5)])
+def test_pictures_are_learnt_by_a_planned_network_and_augmented_unless_told_otherwise(size, tmp_path: Path) -> None:
+    images, answers = pictures(60, size)
+    model = of_pictures(max_epochs=8).fit(images, answers)
+    assert (model.settings_["network"], model.settings_["augment"]) == ("resnet", True)
+    assert model.score(images, answers) > 0.9
+    again = at.load_model(model.save(tmp_path / "m.annotruth"))
+    np.testing.assert_array_equal(again.predict_proba(images), model.predict_proba(images))
+    assert again.settings_ == model.settings_
+    plain = of_pictures(max_epochs=8, augment=False).fit(images, answers)
+    assert plain.settings_["augment"] is False
+    assert not same_weights(plain, model)
+
+
+def test_pictures_cut_off_and_resumed_are_learnt_to_the_same_bits(tmp_path: Path, monkeypatch) -> None:
+    images, answers = pictures()
+    whole = of_pictures(max_epochs=3).fit(images, answers)
+    step = MethodModule.training_step
+
+    def interrupted(self: MethodModule, batch: object, index: int) -> torch.Tensor:
+        if (self.current_epoch, index) == (1, 1):
+            raise KeyboardInterrupt
+        return step(self, batch, index)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(MethodModule, "training_step", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            of_pictures(max_epochs=3).fit(images, answers, run_folder=tmp_path)
+    assert same_weights(of_pictures(max_epochs=3).fit(images, answers, run_folder=tmp_path, resume=True), whole)
+
+
+def test_features_are_not_augmented() -> None:
+    features, _, answers = study()
+    assert classifier(max_epochs=1).fit(features, answers).settings_["augment"] is False
+    with pytest.raises(InputError, match="augment changes images; feature vectors stay"):
+        classifier(augment=True).fit(features, answers)
+
+
+def test_one_of_monais_networks_is_trained_saved_and_loaded(tmp_path: Path) -> None:
+    images, answers = pictures(37, (16, 16))  # 33 to learn from, of which one is left over by batches of 16
+    model = of_pictures(network="monai:resnet10", max_epochs=1, batch_size=16).fit(images, answers)
+    assert model.settings_["network"] == "monai:resnet10"
+    again = at.load_model(model.save(tmp_path / "m.annotruth"))
+    np.testing.assert_array_equal(again.predict_proba(images), model.predict_proba(images))
+    with pytest.raises(InputError, match=r"MONAI has no network 'resnet1'.*monai:resnet1"):
+        of_pictures(network="monai:resnet1").fit(images, answers)
+
+
+@pytest.mark.parametrize(("asked", "network"), [(None, small_cnn), ("cnn", small_cnn), ("resnet", small_resnet)])
+def test_a_model_of_version_0_1_has_the_network_of_then(tmp_path: Path, asked, network) -> None:
+    images, answers = pictures()
+    model = of_pictures(network=network(1, 2), max_epochs=1).fit(images, answers)
+    facts, state = read_model(model.save(tmp_path / "new.annotruth"), "Classifier")
+    old = {
+        name: value for name, value in facts.items() if name not in ("network", "size", "annotruth", "format", "kind")
+    }
+    old["params"] = {name: value for name, value in facts["params"].items() if name != "augment"} | {"network": asked}
+    path = write_model(
+        tmp_path / "old.annotruth", "Classifier", {**old, "own_network": False, "annotruth": "0.1.0"}, state
+    )
+    loaded = at.load_model(path)
+    np.testing.assert_array_equal(loaded.predict_proba(images), model.predict_proba(images))
+    assert loaded.settings_["augment"] is False
+    np.testing.assert_array_equal(
+        at.load_model(loaded.save(tmp_path / "again.annotruth")).predict(images), model.predict(images)
+    )
+
+
+def test_features_of_version_0_1_have_the_network_of_then(tmp_path: Path) -> None:
+    features, _, answers = study()
+    model = at.Classifier(max_epochs=1, progress=False).fit(features, answers)
+    facts, state = read_model(model.save(tmp_path / "new.annotruth"), "Classifier")
+    old = {name: value for name, value in facts.items() if name not in ("network", "size")}
+    loaded = at.load_model(write_model(tmp_path / "old.annotruth", "Classifier", old, state))
+    assert loaded.settings_["network"] == "mlp"
+    np.testing.assert_array_equal(loaded.predict_proba(features), model.predict_proba(features))

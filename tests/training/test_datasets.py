@@ -12,7 +12,14 @@ from annotruth import Annotations
 from annotruth.errors import InputError
 from annotruth.methods import Batch, DataSpec, make_method
 from annotruth.training import datasets as data
-from annotruth.training.datasets import EpochSampler, MaskDataset, SharedBatches, Standard, loader
+from annotruth.training.datasets import (
+    EpochSampler,
+    LabelTableDataset,
+    MaskDataset,
+    SharedBatches,
+    Standard,
+    loader,
+)
 
 AS_IT_IS = Standard([0.0], [1.0])
 
@@ -106,25 +113,6 @@ def test_padding_teaches_nothing(make_cases, method):
     assert (scores.grad.movedim(1, -1)[~padded] != 0).any()
 
 
-def test_standard_against_numpy(make_cases):
-    annotations = make_cases(5, [(4, 5), (7, 3), (6, 6), (2, 9), (5, 5)], channels=3)
-    images = [annotations.item_image(i) for i in range(5)]
-    pixels = np.concatenate([image.reshape(3, -1) for image in images], axis=1).astype(np.float64)
-    standard = MaskDataset(annotations).measure()
-    np.testing.assert_allclose(standard.mean, pixels.mean(axis=1), rtol=1e-6)
-    np.testing.assert_allclose(standard.deviation, pixels.std(axis=1), rtol=1e-6)
-    expected = (images[0] - pixels.mean(axis=1)[:, None, None]) / pixels.std(axis=1)[:, None, None]
-    np.testing.assert_allclose(standard(images[0]), expected, atol=1e-5)
-    assert standard(images[0]).dtype == torch.float32
-
-
-def test_a_constant_channel_becomes_zero():
-    annotations = Annotations.from_masks(np.zeros((2, 3, 4, 4), np.uint8), images=np.full((2, 1, 4, 4), 7.0))
-    standard = MaskDataset(annotations).measure()
-    assert standard.deviation == [1.0]
-    assert (standard(annotations.item_image(0)) == 0).all()
-
-
 def test_data_that_do_not_fit_into_memory_give_the_same_batches(make_cases, monkeypatch):
     annotations = make_cases(6, (9, 9))
     kept = MaskDataset(annotations, make_method("majority", "masks"), (5, 5), augment=True).standardise(AS_IT_IS)
@@ -161,6 +149,10 @@ def test_channels_are_checked_wherever_an_item_is_read(make_cases):
 def test_processes_share_every_batch(items, batch_size, processes):
     shares = [list(SharedBatches(range(items), batch_size, process, processes)) for process in range(processes)]
     whole = [list(range(items))[start : start + batch_size] for start in range(0, items, batch_size)]
+    if len(whole) > 1 and len(whole[-1]) == 1 < batch_size:
+        last = whole.pop()
+        whole[-1] += last
+    assert len(SharedBatches(range(items), batch_size)) == len(whole)
     assert all(len(share) == len(whole) for share in shares)
     for step, batch in enumerate(whole):
         taken = [item for share in shares for item in share[step]]
@@ -168,3 +160,100 @@ def test_processes_share_every_batch(items, batch_size, processes):
         assert all(share[step] for share in shares)
         if len(batch) >= processes:
             assert sorted(taken) == batch
+
+
+def rare_classes(items: int = 40) -> Annotations:
+    """A large class and a single pixel of another, in a ground that is labelled; a rater who drew nothing."""
+    masks = np.zeros((items, 2, 30, 30), np.uint8)
+    masks[:, 0, 20:28, 20:28], masks[:, 0, 3, 4], masks[:, 1] = 1, 2, 255
+    return Annotations.from_masks(masks, images=np.zeros((items, 1, 30, 30), np.float32))
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_a_share_of_the_patches_holds_foreground_of_each_class_alike(in_memory, monkeypatch):
+    if not in_memory:
+        monkeypatch.setattr(data, "MAX_BYTES_IN_MEMORY", 0)
+    annotations = rare_classes()
+
+    def shares(foreground: float) -> tuple[float, float]:
+        cases = MaskDataset(annotations, patch=(5, 5), foreground=foreground).standardise(AS_IT_IS)
+        seen = []
+        for cases.epoch in range(10):
+            labels = cases.__getitems__(list(range(len(annotations))))[1][:, 0]
+            seen.append([(labels == number).flatten(1).any(dim=1).float().mean() for number in (1, 2)])
+        return tuple(np.mean(seen, axis=0))
+
+    without, all_of_them, third = shares(0), shares(1), shares(1 / 3)
+    assert without[1] < 0.05
+    np.testing.assert_allclose(all_of_them, 0.5, atol=0.08)  # one class or the other, which are far from each other
+    np.testing.assert_allclose(third, np.array(all_of_them) / 3 + np.array(without) * 2 / 3, atol=0.06)
+
+
+def test_a_pixel_may_lie_anywhere_in_a_patch_laid_around_it():
+    cases = MaskDataset(rare_classes(1), patch=(3, 31), foreground=1.0, seed=1).standardise(AS_IT_IS)
+    rows = set()
+    for cases.epoch in range(60):
+        labels = cases.__getitems__([0])[1][0, 0]
+        assert labels.shape == (3, 30)
+        rows |= set(torch.argwhere(labels == 2)[:, 0].tolist())
+    assert rows == {0, 1, 2}
+
+
+def test_without_foreground_patches_lie_anywhere():
+    blank = Annotations.from_masks(np.zeros((1, 1, 9, 9), np.uint8), images=np.zeros((1, 1, 9, 9), np.float32))
+    images, labels, *_ = MaskDataset(blank, patch=(4, 4), foreground=1.0).standardise(AS_IT_IS).__getitems__([0])
+    assert images.shape == labels.shape == (1, 1, 4, 4)
+
+
+def test_few_foreground_pixels_are_kept_and_looked_for_once():
+    masks = np.ones((1, 1, 60, 60), np.uint8)
+    cases = MaskDataset(Annotations.from_masks(masks, images=masks.astype(np.float32)), patch=(4, 4), foreground=1.0)
+    cases.standardise(AS_IT_IS).__getitems__([0])
+    kept = cases._marked[0]
+    assert kept[0].shape == (data.MOST_MARKED, 2)
+    assert len(np.unique(kept[0], axis=0)) == data.MOST_MARKED
+    cases.epoch = 1
+    cases.__getitems__([0])
+    assert cases._marked[0] is kept
+
+
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_items_of_different_spacing_are_learnt_from_at_one(in_memory, monkeypatch):
+    if not in_memory:
+        monkeypatch.setattr(data, "MAX_BYTES_IN_MEMORY", 0)
+    rng = np.random.default_rng(0)
+    masks = [rng.choice([0, 1, 2, 255], (2, *shape)).astype(np.uint8) for shape in ((8, 6), (4, 6))]
+    images = [rng.normal(size=(1, *mask.shape[1:])).astype(np.float32) for mask in masks]
+    annotations = Annotations.from_masks(masks, images=images, classes=3, spacing=[(1, 1), (2, 1)])
+    cases = MaskDataset(annotations, spacing=(1, 1)).standardise(AS_IT_IS)
+    assert [cases.shape(index) for index in (0, 1)] == [(8, 6), (8, 6)]
+    found, labels, *_ = cases.__getitems__([0, 1])
+    assert found.shape == (2, 1, 8, 6)
+    np.testing.assert_array_equal(found[0], images[0])
+    np.testing.assert_array_equal(labels[1], masks[1].repeat(2, axis=1))
+    np.testing.assert_allclose(found[1, 0, 1:-1:2], 0.75 * images[1][0, :-1] + 0.25 * images[1][0, 1:], atol=1e-6)
+    assert [one.highest for one in MaskDataset(annotations, spacing=(1, 1)).fingerprints()] == [
+        image.max() for image in images
+    ], "planned by what the files hold"
+    counted = cases.every_rater().__getitems__([1])[1]
+    np.testing.assert_array_equal(counted[0], masks[1].repeat(2, axis=1))
+
+
+def test_how_a_picture_is_augmented_depends_on_seed_and_epoch_alone():
+    images = np.random.default_rng(0).normal(size=(20, 1, 8, 8)).astype(np.float32)
+    answers = Annotations.from_answers(np.arange(20)[:, None] % 2, images=images)
+
+    def seen(order: list[int], epoch: int = 2, seed: int = 0, batch_size: int = 6) -> torch.Tensor:
+        items = LabelTableDataset(answers, augment=True, seed=seed).standardise(AS_IT_IS)
+        items.epoch = epoch
+        batches = list(loader(items, batch_size, order))
+        return torch.cat([batch.images for batch in batches])[torch.cat([b.positions for b in batches]).argsort()]
+
+    forwards = list(range(20))
+    first = seen(forwards)
+    assert torch.equal(seen(forwards[::-1], batch_size=4), first)
+    assert not torch.equal(seen(forwards, epoch=3), first)
+    assert not torch.equal(seen(forwards, seed=1), first)
+    items = LabelTableDataset(answers, augment=True).standardise(AS_IT_IS)
+    assert torch.equal(items.as_they_are().__getitems__(forwards).images, torch.from_numpy(images))
+    assert not torch.equal(items.__getitems__(forwards).images, torch.from_numpy(images))

@@ -35,7 +35,7 @@ def resident_bytes() -> int:
 def test_what_is_freed_is_used_again_instead_of_new_pages() -> None:
     with keep_freed_memory():
         new_pages(times=1)
-        assert new_pages(times=4) < PAGES
+        assert new_pages(times=8) <= 2 * PAGES  # one more block, where the first one's place was taken
 
 
 @on_glibc

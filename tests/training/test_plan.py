@@ -10,6 +10,7 @@ import pytest
 
 import annotruth as at
 from annotruth.errors import InputError
+from annotruth.training.datasets import EpochSampler
 from annotruth.training.plan import FEWEST_STEPS, LARGEST_WHOLE, Plan, make_plan
 
 pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.AnnotruthWarning")
@@ -34,6 +35,35 @@ def test_small_data_sets_get_steps_and_large_images_small_batches():
     many = make_plan(cases(*[(8, 8)] * (20 * FEWEST_STEPS)))
     assert (few.batch_size, many.batch_size) == (1, 16)
     assert make_plan(cases(*[(8, 8)] * 70), batch_size=7).batch_size == 7
+
+
+def test_of_few_large_images_an_epoch_takes_several_patches():
+    few, many = (make_plan(cases(*[(400, 300)] * n, raters=1), patch_size=(64, 64)) for n in (4, 40))
+    assert few.patches == min(round(400 * 300 / 64**2), FEWEST_STEPS // 4) == 16
+    assert many.patches == 2
+    assert make_plan(cases((40, 30), (20, 35))).patches == 1
+
+
+def test_patches_of_an_item_differ_within_an_epoch_and_all_are_learnt_from():
+    annotations = cases(*[(40, 30)] * 4)
+    model = at.Segmenter("majority", patch_size=(16, 16), max_epochs=1, validation=0, progress=False)
+    train = model._read(model._check(annotations)).train
+    order = list(EpochSampler(train, seed=0))
+    assert len(order) == len(train) * model.plan_.patches
+    batch = train.__getitems__([1, 1 + len(train)])
+    assert batch.positions.tolist() == [1, 1]
+    assert not batch.images[0].equal(batch.images[1])
+
+
+@pytest.mark.parametrize("network", ["monai:SegResNet", "monai:BasicUNet"])
+def test_networks_of_monai_are_trained_and_kept(tmp_path, network):
+    annotations = cases(*[(16, 12)] * 6)
+    model = at.Segmenter("majority", network=network, max_epochs=1, progress=False).fit(annotations)
+    again = at.load_model(model.save(tmp_path / "m.annotruth"))
+    images = [annotations.item_image(0)]
+    np.testing.assert_array_equal(again.predict_proba(images), model.predict_proba(images))
+    with pytest.raises(InputError, match="MONAI has no network"):
+        at.Segmenter("majority", network="monai:Nothing", progress=False).make_plan(annotations)
 
 
 def test_a_plan_is_read_as_it_was_written(tmp_path):
@@ -76,10 +106,12 @@ def test_a_file_that_is_no_plan_is_named(tmp_path):
         Plan.read(tmp_path / "absent.json")
 
 
-def test_what_is_asked_for_beside_a_plan_is_refused():
+def test_what_is_asked_for_beside_a_plan_counts_and_another_network_is_refused():
     annotations = cases(*[(16, 16)] * 4)
     plan = make_plan(annotations)
-    for name, value in {"network": "standard", "batch_size": 2, "patch_size": (8, 8)}.items():
+    asked = at.Segmenter("majority", plan=plan, batch_size=2, patch_size=(8, 8)).make_plan(annotations)
+    assert (asked.batch_size, asked.patch_size, asked.network) == (2, (8, 8), plan.network)
+    for name, value in {"network": "standard", "deep_supervision": True}.items():
         with pytest.raises(InputError, match=f"leave out {name}"):
             at.Segmenter("majority", plan=plan, progress=False, **{name: value}).fit(annotations)
     with pytest.raises(InputError, match="for images of 2 axes, but these have 3"):
@@ -120,3 +152,19 @@ def test_one_case_is_enough():
     assert at.Segmenter("majority", max_epochs=1, progress=False).fit(cases((16, 12))).predict(
         [np.zeros((1, 16, 12), np.float32)]
     ).shape == (1, 16, 12)
+
+
+def two_parts(items: int = 8) -> at.Annotations:
+    """Two boxes, the second always to the right of the first, anywhere up and down."""
+    rng, masks = np.random.default_rng(0), np.zeros((items, 2, 12, 10), np.uint8)
+    for mask in masks:
+        for number, columns in ((1, slice(0, 4)), (2, slice(6, 10))):
+            top = int(rng.integers(0, 9))
+            mask[:, top : top + 3, columns] = number
+    return at.Annotations.from_masks(masks, images=masks[:, :1].astype(np.float32))
+
+
+def test_images_are_mirrored_only_along_axes_that_tell_no_classes_apart():
+    assert make_plan(two_parts()).mirror == (0,)
+    assert at.Segmenter("majority", progress=False).make_plan(two_parts()).mirror == (0,)
+    assert make_plan(at.Annotations.from_masks(np.minimum(two_parts().masks, 1))).mirror == (0, 1)

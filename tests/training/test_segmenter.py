@@ -8,10 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from sklearn.exceptions import NotFittedError
 
 from annotruth import Annotations, Segmenter
 from annotruth.errors import IdentifiabilityWarning, InputError, SmallImageWarning
+from annotruth.training.resample import interpolate
 
 pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
 
@@ -282,5 +284,94 @@ def test_classes_that_lie_in_one_order_are_never_mirrored(make_cases, tiny, tmp_
     assert model.plan_.mirror == (0,)
     again = Segmenter.load(model.save(tmp_path / "m.annotruth"))
     assert again.plan_ == model.plan_
-    given = tiny(plan=replace(model.plan_, mirror=())).fit(annotations)
+    given = tiny(plan=replace(model.plan_, mirror=()), batch_size=None).fit(annotations)
     assert given.plan_.mirror == ()
+
+
+@pytest.fixture(scope="module")
+def apart() -> Annotations:
+    """The same kind of box, seen by fine and by coarse pixels along the first axis: 1 and 2 mm."""
+    rng, masks, images = np.random.default_rng(0), [], []
+    for item in range(9):
+        truth = np.zeros((16, 12), np.uint8)
+        top, left = rng.integers(1, 8), rng.integers(1, 6)
+        truth[top : top + 6, left : left + 5] = 1
+        image = 2.0 * truth + rng.normal(0, 0.2, truth.shape)
+        step = 1 if item % 3 else 2
+        masks.append(np.repeat(truth[None, ::step], 2, axis=0))
+        images.append(image[None, ::step].astype(np.float32))
+    spacing = [(1.0, 1.0) if item % 3 else (2.0, 1.0) for item in range(9)]
+    return Annotations.from_masks(masks, images=images, spacing=spacing)
+
+
+@pytest.fixture(scope="module")
+def at_one_spacing(apart, tiny) -> Segmenter:
+    return tiny("pixel-cm", patch_size=(12, 12), max_epochs=8, learning_rate=0.02, validation=0.2).fit(apart)
+
+
+def test_images_of_different_spacing_are_trained_at_the_median_and_predicted_on_their_own_grid(
+    apart, at_one_spacing, tmp_path
+):
+    model = at_one_spacing
+    assert model.plan_.spacing == (1.0, 1.0)
+    coarse, fine = apart.item_image(0), apart.item_image(1)
+    found = model.predict_proba([coarse, fine], spacing=[apart.spacing(0), apart.spacing(1)])
+    assert [one.shape for one in found] == [(2, 8, 12), (2, 16, 12)]
+    by_hand = model.predict_proba(interpolate(torch.from_numpy(coarse), (16, 12)).numpy()[None])[0]
+    np.testing.assert_allclose(found[0], interpolate(torch.from_numpy(by_hand), (8, 12)), atol=1e-5)
+    np.testing.assert_array_equal(found[1], model.predict_proba(fine[None])[0])  # it is at that spacing already
+    again = Segmenter.load(model.save(tmp_path / "m.annotruth"))
+    np.testing.assert_array_equal(again.predict_proba(coarse[None], spacing=(2, 1))[0], found[0])
+    assert model.predict(coarse[None], spacing=(2, 1)).shape == (1, 8, 12)
+
+
+def test_everything_a_model_is_asked_comes_on_the_images_own_grid(apart, at_one_spacing):
+    model, coarse, spacing = at_one_spacing, apart.item_image(0), (2.0, 1.0)
+    assert model.sample(coarse[None], 3, spacing=spacing).shape == (3, 1, 8, 12)
+    assert model.confusion_maps(coarse, spacing=spacing).shape == (2, 2, 2, 8, 12)
+    assert model.confusion(coarse[None], spacing=spacing).shape == (1, 2, 2, 2)
+    rater = model.annotators_["rater_1"]
+    np.testing.assert_allclose(rater.predict_proba(coarse, spacing=spacing).sum(axis=0), 1, atol=1e-5)
+    assert rater.predict(coarse, spacing=spacing).shape == (8, 12)
+    assert model.rater_confidences_(coarse, spacing=spacing).shape == (2, 8, 12)
+    assert [one.shape for one in model.fuse(apart.take([0, 1]))] == [(2, 8, 12), (2, 16, 12)]
+
+
+def test_spacings_that_cannot_be_are_refused(apart, at_one_spacing, tiny):
+    image = apart.item_image(0)
+    for spacing, words in (((0, 1), "must be positive"), ((1, 1, 1), "2 spatial axes"), ([(1, 1)] * 2, "2 spacings")):
+        with pytest.raises(InputError, match=words):
+            at_one_spacing.predict_proba(image[None], spacing=spacing)
+    some = apart._with(spacing=[None, *apart._spacing[1:]])
+    with pytest.raises(InputError, match="No spacing, or one of zero, is known of item_0"):
+        tiny().fit(some)
+    with pytest.raises(InputError, match="known of item_0, but images are resampled"):
+        tiny(plan=at_one_spacing.plan_, batch_size=None).fit(some)
+    as_they_are = replace(at_one_spacing.plan_, spacing=None, patch_size=None)
+    assert tiny(plan=as_they_are, batch_size=None, max_epochs=1).fit(some).plan_.spacing is None
+
+
+def test_wide_values_are_clipped_as_the_plan_says(make_cases, tiny, tmp_path):
+    cases = make_cases(6, (12, 12))
+    images, masks = (cases.images * 100).round(), cases.masks.copy()
+    images[:, :, 0], masks[:, :, 0] = -1000, 0
+    wide = Annotations.from_masks(masks, images=images)
+    model = tiny(max_epochs=1).fit(wide)
+    ((low, high),) = model.plan_.clip
+    assert -200 < low < high
+    again = Segmenter.load(model.save(tmp_path / "m.annotruth"))
+    beyond = np.where(images[:2] < low, low - 500, images[:2])
+    np.testing.assert_array_equal(again.predict_proba(beyond), model.predict_proba(images[:2]))
+    assert tiny(max_epochs=1).fit(cases).plan_.clip is None
+    wrong = replace(model.plan_, clip=((0, 1), (0, 1)))
+    with pytest.raises(InputError, match="clip has values for 2 channels"):
+        tiny(plan=wrong, batch_size=None).fit(wide)
+
+
+def test_one_case_of_computed_tomography_is_enough(tiny):
+    mask = np.zeros((1, 2, 12, 12), np.uint8)
+    mask[:, :, 3:9, 3:9] = 1
+    images = np.where(mask[:, :1] > 0, 40.0, -1000.0) + np.arange(12)
+    model = tiny(max_epochs=1).fit(Annotations.from_masks(mask, images=images, spacing=(0.7, 0.7)))
+    assert model.plan_.clip is not None
+    assert model.plan_.spacing is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import nibabel
@@ -67,6 +68,56 @@ def test_volumes_from_end_to_end(annotruth, volumes, tmp_path):
     assert all(np.allclose(each.confusion.sum(axis=1), 1) for each in model.annotators_.values())
     matrices = model.annotators_["wrong"].confusion_map(np.zeros((1, 14, 11, 9), np.float32))
     assert matrices.shape == (3, 3, 14, 11, 9)
+
+
+def write_volumes(folder: Path, spacings: list[tuple[float, float, float]]) -> Path:
+    """A ball of 8 mm in a volume of 16 mm, whatever the voxels are: images, truth and two raters."""
+    rng = np.random.default_rng(0)
+    for kind in ("images", "truth", "raters/a", "raters/b"):
+        (folder / kind).mkdir(parents=True)
+    for number, spacing in enumerate(spacings):
+        places = [(np.arange(round(16 / step)) + 0.5) * step - 8 for step in spacing]
+        ball = sum(place**2 for place in np.meshgrid(*places, indexing="ij")) < 16
+        image = (100 * ball + rng.normal(0, 10, ball.shape)).astype(np.int16)
+        for kind in ("images", "truth", "raters/a", "raters/b"):
+            array = image if kind == "images" else ball.astype(np.uint8)
+            nibabel.save(nibabel.Nifti1Image(array, np.diag([*spacing, 1.0])), folder / kind / f"case_{number}.nii.gz")
+    return folder
+
+
+def test_volumes_of_different_spacing_from_end_to_end(annotruth, tmp_path):
+    """Trained at the median spacing; predictions and the report lie on the files' own grids."""
+    apart = [(1.0, 1.0, 1.0), (1.0, 1.0, 2.0), (2.0, 1.0, 1.0), (1.0, 1.0, 1.0)]
+    cases, run, out = write_volumes(tmp_path / "cases", apart), tmp_path / "run", tmp_path / "out"
+    options = ("--method", "pixel-cm", "--epochs", 12, "--batch-size", 2, "--validation", 0, "--no-augment", "-q")
+    ended = annotruth("train", cases, "-o", run, "--accelerator", "cpu", *options)
+    assert ended.code == 0, ended.err
+    model = load_model(run / "model.annotruth")
+    assert model.plan_.spacing == (1.0, 1.0, 1.0)
+    assert not model.augment
+    assert annotruth("predict", run, cases / "images", "-o", out, "-q").code == 0
+    for number in range(4):
+        truth = nibabel.load(cases / "truth" / f"case_{number}.nii.gz")
+        labels = nibabel.load(out / "labels" / f"case_{number}.nii.gz")
+        np.testing.assert_allclose(labels.affine, truth.affine)
+        assert labels.shape == truth.shape
+        found, there = np.asarray(labels.dataobj) > 0, np.asarray(truth.dataobj) > 0
+        assert 2 * (found & there).sum() / (found.sum() + there.sum()) > 0.8
+    ended = annotruth("report", run)
+    assert ended.code == 0, ended.err
+
+
+def test_a_volume_of_no_spacing_among_others_is_named(annotruth, tmp_path):
+    cases = write_volumes(tmp_path / "cases", [(1.0, 1.0, 1.0), (1.0, 1.0, 2.0), (1.0, 1.0, 1.0)])
+    for path in cases.rglob("case_2.nii.gz"):
+        content = gzip.decompress(path.read_bytes())
+        head = nibabel.Nifti1Header(content[:348])
+        head["srow_z"], head["pixdim"][3] = 0, 0
+        path.write_bytes(gzip.compress(head.binaryblock + content[348:]))
+    ended = annotruth("train", cases, "-o", tmp_path / "run", "--epochs", 1, "-q")
+    assert ended.code == 2
+    assert "No spacing, or one of zero, is known of case_2" in ended.err.replace("\n", " ")
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(

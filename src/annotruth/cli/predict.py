@@ -12,14 +12,20 @@ from annotruth.cli.printing import progress_bar, screen
 from annotruth.errors import InputError
 
 if TYPE_CHECKING:
-    from annotruth.training import Classifier, Segmenter
+    from annotruth.training import Classifier, Ensemble, Segmenter
 
 BLOCK = 256
 """Items classified at once."""
 
 
 def predict(
-    run: Annotated[Path, typer.Argument(help="A run's folder, or a model file.")],
+    run: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RUN",
+            help="A run's folder, or a model file. Of several, and of a folder with runs of folds, the mean.",
+        ),
+    ],
     items: Annotated[
         Path,
         typer.Argument(
@@ -38,53 +44,80 @@ def predict(
     quiet: Quiet = False,
 ) -> None:
     """Label new images: masks and probabilities in the images' own format and geometry, or a table of classes."""
-    from annotruth.training import Segmenter, load_model
-    from annotruth.training.runs import open_run
+    from annotruth.training import Segmenter
+    from annotruth.training.ensemble import load_files, model_files
 
-    model = load_model(run / "model.annotruth" if run.is_dir() else run)
+    files = [file for path in run for file in model_files(path)]
+    ensemble = load_files(files)
+    first = ensemble.models[0]
     confidences = dict(confidence_value(text) for text in confidence) if confidence else None
-    if isinstance(model, Segmenter):
-        _draw(model, items, output, {"recurrence": recurrence, "confidences": confidences}, overwrite, quiet)
+    if isinstance(first, Segmenter):
+        _draw(ensemble, first, items, output, {"recurrence": recurrence, "confidences": confidences}, overwrite, quiet)
     else:
         if recurrence is not None or confidences is not None:
             raise InputError("--recurrence and --confidence go with a model of masks, and this one labels whole items.")
-        columns = open_run(run).columns if (run / "run.json").is_file() else None
-        _classify(model, items, columns, output, overwrite, quiet)
+        _classify(ensemble, first, items, _columns(set(files) - set(run)), output, overwrite, quiet)
+    if len(files) > 1:
+        screen.print(f"Probabilities are the mean of {len(files)} models'.")
 
 
-def _draw(model: Segmenter, images: Path, output: Path, asked: dict[str, Any], overwrite: bool, quiet: bool) -> None:
+def _columns(files: set[Path]) -> list[str] | None:
+    """Names of the features that models in runs' folders learnt from, the same for all; None where they have none."""
+    from annotruth.training.runs import open_run
+
+    runs = [open_run(file.parent) for file in sorted(files) if (file.parent / "run.json").is_file()]
+    for run in runs[1:]:
+        if run.columns != runs[0].columns:
+            raise InputError(
+                f"{runs[0].model} and {run.model} cannot predict together, as they learnt from other features."
+            )
+    return runs[0].columns if runs else None
+
+
+def _draw(
+    ensemble: Ensemble, first: Segmenter, images: Path, output: Path, asked: dict[str, Any], overwrite: bool,
+    quiet: bool,
+) -> None:  # fmt: skip
     from annotruth.io import fresh_folder, load_images, write_mask, write_probabilities
     from annotruth.methods.inference import predict_options
+    from annotruth.training import Segmenter
+    from annotruth.training.resample import grid_sizes
 
-    # Refuses what the method cannot be asked before anything is written.
-    predict_options(model.method_, model.raters_, **asked)
-    data = load_images(images, rank=model.dims_, classes=model.classes_)
-    data.pixel_values = model.pixel_values_
+    # Refuses what a method cannot be asked before anything is written.
+    for model in ensemble.models:
+        predict_options(model.method_, model.raters_, **asked)
+    data = load_images(images, rank=first.dims_, classes=first.classes_)
+    data.pixel_values = first.pixel_values_
+    for model in ensemble.models:  # as it does images of which no spacing is known, where one is needed
+        if isinstance(model, Segmenter):
+            grid_sizes(data, model.plan_.spacing)
     fresh_folder(output, overwrite)
     with progress_bar(quiet) as tell:
         for index in range(len(data)):
             tell("Labelling", index, len(data))
-            probabilities = model.predict_proba([data.item_image(index)], **asked)[0]
+            spacing = data.spacing(index)
+            probabilities = ensemble.predict_proba([data.item_image(index)], spacing=spacing, **asked)[0]
             write_probabilities(output / "probabilities", data, index, probabilities)
             write_mask(output / "labels", data, index, probabilities.argmax(axis=0))
     screen.print(f"{len(data)} images labelled: {output / 'labels'}, {output / 'probabilities'}.")
 
 
 def _classify(
-    model: Classifier, items: Path, columns: list[str] | None, output: Path, overwrite: bool, quiet: bool
-) -> None:
+    ensemble: Ensemble, first: Classifier, items: Path, columns: list[str] | None, output: Path, overwrite: bool,
+    quiet: bool,
+) -> None:  # fmt: skip
     import numpy as np
 
     from annotruth.data.answers import class_name
     from annotruth.io import fresh_folder, load_features, load_images, suffix_of, write_label_table
 
-    if not model.dims_ and items.is_dir():
+    if not first.dims_ and items.is_dir():
         raise InputError(f"{items}: the model learnt from features; give a file of them, not a folder.")
-    if model.dims_ and items.is_file() and suffix_of(items) is None:
+    if first.dims_ and items.is_file() and suffix_of(items) is None:
         raise InputError(f"{items}: the model learnt from pictures; give a folder of them, or one.")
-    classes = [class_name(label) for label in model.classes_.tolist()]
-    if model.dims_:
-        data = load_images(items, rank=model.dims_, classes=classes)
+    classes = [class_name(label) for label in first.classes_.tolist()]
+    if first.dims_:
+        data = load_images(items, rank=first.dims_, classes=classes)
     else:
         data = load_features(items, classes, columns)
     fresh_folder(output, overwrite)
@@ -92,6 +125,6 @@ def _classify(
     with progress_bar(quiet) as tell:
         for start in range(0, len(data), BLOCK):
             tell("Labelling", start, len(data))
-            probabilities.append(model.predict_proba(data.take(np.arange(start, min(start + BLOCK, len(data))))))
+            probabilities.append(ensemble.predict_proba(data.take(np.arange(start, min(start + BLOCK, len(data))))))
     path = write_label_table(output / "labels.csv", data, np.concatenate(probabilities))
     screen.print(f"{len(data)} items labelled: {path}.")

@@ -17,10 +17,10 @@ def report(
 ) -> None:
     """Write one HTML file: raters, their errors, the cases to look at again, training curves."""
     from annotruth.reporting import report as write_report
-    from annotruth.training import load_model
+    from annotruth.training.ensemble import load_file
     from annotruth.training.runs import open_run
 
     opened = open_run(run)
-    model = load_model(opened.model)
+    model = load_file(opened.model)
     path = write_report(model, opened.annotations(cases), output or opened.report)
     screen.print(f"Open [bold]{path}[/] in a browser.")

@@ -26,7 +26,10 @@ from annotruth.cli.printing import print_raters, progress_bar, screen
 from annotruth.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from annotruth.io import Problem
+    from annotruth.training import Classifier, Segmenter
     from annotruth.training.runs import Run
 
 
@@ -59,10 +62,17 @@ def train(
         Optional[float],
         typer.Option(help="Share of the cases held out to decide when to stop: by default 0.15, 0.1 for a table."),
     ] = None,
+    fold: Annotated[
+        Optional[str],
+        typer.Option(metavar="NUMBER|all", help="Hold out this fold instead, from 0; all: train every fold in turn."),
+    ] = None,
+    folds: Annotated[
+        Optional[int], typer.Option(help="With --fold: into how many folds cases are split, by default 5.")
+    ] = None,
     patch_size: PatchSize = None,
     augment: Annotated[
         Optional[bool],
-        typer.Option("--augment/--no-augment", help="Case folder: mirror, turn, scale and shift cases at random."),
+        typer.Option("--augment/--no-augment", help="Show cases moved and shaded a little at random, by default."),
     ] = None,
     known_masks: Annotated[
         bool,
@@ -87,10 +97,10 @@ def train(
     inputs = {"images": images, "features": features, "truth": truth}
     settings = {
         "method": method, "max_epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate,
-        "patience": patience, "validation": validation, "seed": seed, "network": network, **where,
+        "patience": patience, "validation": validation, "augment": augment, "seed": seed, "network": network, **where,
         **dict(option_value(text) for text in option or []),
     }  # fmt: skip
-    of_folders = {"patch_size": whole_numbers(patch_size), "plan": plan, "augment": augment}
+    of_folders = {"patch_size": whole_numbers(patch_size), "plan": plan}
     of_runs = {"known_masks": known_masks or None}
     of_tables = {**inputs, "duplicates": None if duplicates == "error" else duplicates}
     if is_table:
@@ -103,40 +113,44 @@ def train(
     else:
         _refuse_given(of_tables, describe_takers("images"))
     settings |= {} if is_table else of_folders
-    run = _opened(output, cases, inputs, where) if resume else None
-    data = run.inputs if run is not None else _inputs(inputs, duplicates)
+    begun = _opened(output, cases, inputs, where) if resume else []
+    if begun:
+        _refuse_other_fold(output, begun, fold, folds)
+        known_masks = begun[0].known_masks
+    parts = [] if begun else _parts(fold, folds, validation)
+    data = begun[0].inputs if begun else _inputs(inputs, duplicates)
 
     annotations = load(cases, **data)
 
     from annotruth.training.plan import Plan
-    from annotruth.training.runs import Run, make_model, read_cases, refuse_used_run, start_run, train_run
+    from annotruth.training.runs import make_model, read_cases, refuse_used_run, train_run
     from annotruth.training.trainer import Processes
 
     first = Processes(devices, nodes, strategy).is_first
     screen.quiet = not first  # the same command runs in every process
     screen.print(f"{annotations!r} in {cases}")
-    params = run.params if run is not None else {name: value for name, value in settings.items() if value is not None}
-    if isinstance(params.get("plan"), Path):  # a run keeps the record itself, whatever becomes of the file
-        params["plan"] = asdict(Plan.read(params["plan"]))
-    model = make_model(annotations, params, progress=not quiet)
-    if run is None and first:
+    runs = begun if len(begun) == 1 else [run for run in begun if not run.is_done]
+    given = {name: value for name, value in settings.items() if value is not None}
+    if plan is not None:  # a run keeps the record itself, whatever becomes of the file
+        given["plan"] = asdict(Plan.read(plan))
+    asked = [run.params for run in runs] if begun else [given | part for part in parts]
+    models = [make_model(annotations, params, progress=not quiet) for params in asked]
+    if not begun and first:
         refuse_used_run(output, overwrite)
-    with progress_bar(quiet or not first) as tell:
-        read = read_cases(
-            model, annotations, known_masks if run is None else run.known_masks,
-            partial(_find_problems, cases, data), lambda done, total: tell("Reading", done, total),
-        )  # fmt: skip
-    if run is None:
-        params = {name: value for name, value in model.get_params().items() if name != "progress"}
-        run = Run(output, str(cases.resolve()), params, data, known_masks=known_masks)
-        if first:
-            run = start_run(output, cases, params, overwrite, data, known_masks)
-    train_run(run, model, read, resume)
-    print_raters(model.ranking_)
-    what = "FEATURES" if "features" in run.inputs else "IMAGES"
-    screen.print(
-        f"Model: {run.model}. `annotruth report {output}` shows it, `annotruth predict {output} {what}` uses it."
-    )
+    for number, model in enumerate(models):
+        with progress_bar(quiet or not first) as tell:
+            read = read_cases(
+                model, annotations, known_masks,
+                partial(_find_problems, cases, data), lambda done, total: tell("Reading", done, total),
+            )  # fmt: skip
+        if not runs:  # every file was read, so that nothing is made or overwritten where one is bad
+            runs = _begin(output, cases, models, data, known_masks, overwrite, fold == "all")
+        if model.fold is not None:
+            screen.print(f"Fold {model.fold} of {model.folds}: learns from {len(read.train)} items.")
+        train_run(runs[number], model, read, resume and (len(begun) == 1 or runs[number].is_begun))
+        print_raters(model.ranking_)
+        del read  # before the next is read
+    _tell_what_next(output, begun or runs)
 
 
 def _refuse_given(options: dict[str, Any], home: str) -> None:
@@ -152,19 +166,86 @@ def _inputs(paths: dict[str, Path | None], duplicates: str = "error") -> dict[st
     return given if duplicates == "error" else {**given, "duplicates": duplicates}
 
 
-def _opened(output: Path, cases: Path, inputs: dict[str, Path | None], where: dict[str, Any]) -> Run:
-    """Open a run to go on with; what it learns from need not be named again, but must not be something else."""
-    from annotruth.training.runs import open_run
+def _parts(fold: str | None, folds: int | None, validation: float | None) -> list[dict[str, Any]]:
+    """What each of the runs to be trained holds out, as settings; nothing where that is left to ``validation``."""
+    if fold is None:
+        _refuse_given({"folds": folds}, "--fold")
+        return [{}]
+    if fold != "all" and not fold.isdecimal():
+        raise InputError(f"--fold is a number from 0, or all, not {fold!r}.")
+    if validation is not None:
+        raise InputError("With --fold, that fold is what is held out; leave --validation away.")
+    from annotruth.training.folds import FOLDS
 
-    run = open_run(output, where)
-    learns_from = {"cases": run.cases, **run.inputs}
-    for name, path in _inputs({"cases": cases, **inputs}).items():
-        if learns_from.get(name) != path:
-            raise InputError(
-                f"The run in {output} learns from {learns_from.get(name, 'no ' + name)}, not from {path}. "
-                "Go on with what it began with, or train anew into another folder."
-            )
-    return run
+    count = FOLDS if folds is None else folds
+    numbers = range(max(count, 1)) if fold == "all" else [int(fold)]
+    return [{"fold": number, "folds": count} for number in numbers]
+
+
+def _opened(output: Path, cases: Path, inputs: dict[str, Path | None], where: dict[str, Any]) -> list[Run]:
+    """Open runs to go on with; what they learn from need not be named again, but must not be something else."""
+    from annotruth.training.runs import open_runs
+
+    runs = open_runs(output, where)
+    for run in runs:
+        learns_from = {"cases": run.cases, **run.inputs}
+        for name, path in _inputs({"cases": cases, **inputs}).items():
+            if learns_from.get(name) != path:
+                raise InputError(
+                    f"The run in {run.folder} learns from {learns_from.get(name, 'no ' + name)}, not from {path}. "
+                    "Go on with what it began with, or train anew into another folder."
+                )
+    return runs
+
+
+def _refuse_other_fold(output: Path, begun: list[Run], fold: str | None, folds: int | None) -> None:
+    """Refuse to go on with another fold than was begun with; it need not be named again."""
+    params = begun[0].params
+    begun_with = "all" if begun[0].folder != output else params.get("fold")
+    if fold in (None, str(begun_with)) and (folds is None or folds == params.get("folds")):
+        return
+    holds = "no fold" if begun_with is None else f"fold {begun_with} of {params['folds']}"
+    if begun_with == "all":
+        holds = f"all of {params['folds']} folds in turn"
+    raise InputError(
+        f"The run in {output} holds out {holds}. Go on with what it began with, or train anew into another folder."
+    )
+
+
+def _begin(
+    output: Path,
+    cases: Path,
+    models: Sequence[Segmenter | Classifier],
+    inputs: dict[str, str],
+    known_masks: bool,
+    overwrite: bool,
+    every_fold: bool,
+) -> list[Run]:
+    """Make the folder of a run, or one for every fold's, and keep there what was asked for; one process of all does."""
+    from annotruth.training.folds import fold_folder
+    from annotruth.training.runs import Run, start_folds, start_run
+
+    asked = [{name: value for name, value in model.get_params().items() if name != "progress"} for model in models]
+    if not models[0]._processes().is_first:
+        folders = [fold_folder(output, params["fold"]) if every_fold else output for params in asked]
+        named = str(cases.resolve())
+        return [Run(where, named, params, inputs, None, known_masks) for where, params in zip(folders, asked)]
+    if every_fold:
+        return start_folds(output, cases, asked[0], overwrite, inputs, known_masks)
+    return [start_run(output, cases, asked[0], overwrite, inputs, known_masks)]
+
+
+def _tell_what_next(output: Path, runs: list[Run]) -> None:
+    run, what = runs[0], "FEATURES" if "features" in runs[0].inputs else "IMAGES"
+    if run.folder == output:
+        screen.print(
+            f"Model: {run.model}. `annotruth report {output}` shows it, `annotruth predict {output} {what}` uses it."
+        )
+    else:
+        screen.print(
+            f"{len(runs)} models: {run.model} … `annotruth report {run.folder}` shows one, "
+            f"`annotruth predict {output} {what}` uses all of them together."
+        )
 
 
 def _find_problems(cases: Path, inputs: dict[str, str]) -> list[Problem]:

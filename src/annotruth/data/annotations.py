@@ -154,7 +154,7 @@ class Annotations:
             classes = [str(number) for number in range(classes)]
         made = cls(
             kind="masks", items=items, raters=raters, classes=classes, masks=masks, images=images, truth=truth,
-            groups=groups, rater_info=rater_info, negatives=negatives, spacing=_per_item(spacing, len(masks)),
+            groups=groups, rater_info=rater_info, negatives=negatives, spacing=spacing_per_item(spacing, len(masks)),
         )  # fmt: skip
         for index in range(len(made.items)):
             if not isinstance(masks[index], Lazy):
@@ -431,7 +431,7 @@ def _highest(masks: Any, item: str, raters: Sequence[str]) -> int:
     return max((int(m[m != MISSING_PIXEL].max(initial=0)) for m in checked), default=0)
 
 
-def _per_item(spacing: Any, n_items: int) -> Sequence[Spacing | None] | None:
+def spacing_per_item(spacing: Any, n_items: int) -> Sequence[Spacing | None] | None:
     """One spacing per item, where one was given for all."""
     if spacing is None:
         return None

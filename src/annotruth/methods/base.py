@@ -17,7 +17,16 @@ from torch import Tensor, nn
 from annotruth.data.annotations import Annotations
 from annotruth.data.answers import Answers
 from annotruth.methods.protocols import ONE_STAGE, Stages
-from annotruth.nn import Confusion, IdentityAnnotators, NetworkPlan, classifier_network, noisy_label_loss, unet
+from annotruth.nn import (
+    Confusion,
+    IdentityAnnotators,
+    NetworkPlan,
+    classifier_network,
+    noisy_label_loss,
+    plan_network,
+    unet,
+)
+from annotruth.nn.backbones import DEFAULT_SIDE
 from annotruth.renamed import old_names
 
 Task = Literal["masks", "labels"]
@@ -39,6 +48,11 @@ class DataSpec:
     task: Task = "masks"
     rater_columns: int = 0
     network: NetworkPlan | None = None
+
+    @property
+    def plan(self) -> NetworkPlan:
+        """The plan of segmentation networks, or that of images of 64 pixels along each axis."""
+        return self.network or plan_network((DEFAULT_SIDE,) * self.dims)
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> DataSpec:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,6 +16,7 @@ from annotruth.errors import InputError
 from annotruth.methods.base import Batch, DataSpec, MethodModel
 from annotruth.methods.protocols import Stages
 from annotruth.nn import (
+    Confusion,
     FeatureTable,
     IdentityConfusion,
     decay_and_add_,
@@ -267,6 +268,13 @@ class WarmUpModel(MethodModel):
         self.register_buffer("weighed_from", torch.tensor(torch.inf))
         self.register_buffer("joint_from", torch.tensor(torch.inf))
 
+    def truth_and_confusion(self, batch: Batch) -> tuple[Tensor, Callable[[], Confusion]]:
+        """Log-probabilities of the true class, and a function that gives the matrices of the batch's raters.
+
+        A model that reads both from the same features computes these once.
+        """
+        return self.log_truth(batch.images), lambda: self.rater_confusion(batch)
+
 
 @dataclass(frozen=True)
 class WarmUp(Stages):
@@ -298,17 +306,17 @@ class WarmUp(Stages):
 
     def loss(self, model: WarmUpModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
         """The loss of the stage that it is time for, and the negative log-likelihood of the labels."""
-        log_truth = model.log_truth(batch.images)
+        log_truth, confusion = model.truth_and_confusion(batch)
         if model.training:
             self._advance(model, log_truth, batch, progress)
         if self.objective_is_final(model, progress):
             weight = model.trace_rule.weight.item() if self.trace_weight is None else self.trace_weight
-            return noisy_label_loss(log_truth, model.rater_confusion(batch), batch.labels, weight, self.trace)
+            return noisy_label_loss(log_truth, confusion(), batch.labels, weight, self.trace)
         at_their_word, likelihood = loss_at_their_word(log_truth, batch.labels)
         if progress < model.weighed_from:
             return at_their_word, likelihood
         hard = model.consensus.hard_truth(log_truth, batch.labels, batch.raters).clamp_min(MIN_PROBABILITY).log()
-        of_raters, _ = noisy_label_loss(hard, model.rater_confusion(batch), batch.labels)
+        of_raters, _ = noisy_label_loss(hard, confusion(), batch.labels)
         return model.consensus.loss(log_truth, batch.labels, batch.raters) + of_raters, likelihood
 
     def _advance(self, model: WarmUpModel, log_truth: Tensor, batch: Batch, progress: float) -> None:

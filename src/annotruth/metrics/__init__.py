@@ -1,4 +1,4 @@
-"""Scores: overlap of masks, recovery of annotators' confusion, agreement between raters. Pure functions.
+"""Scores: masks and probabilities against the truth, annotators' confusion, agreement between raters. Pure functions.
 
 Every metric has a record in ``METRICS``, from which tables, plots and the report know its title, which way is better
 and how its numbers are written. Every module of this folder is found, and a metric registered in it is a name here.
@@ -16,6 +16,16 @@ from annotruth.metrics.agreement import (
     pairwise_disagreement,
     vote_entropy,
 )
+from annotruth.metrics.calibration import (
+    Calibration,
+    Reliability,
+    brier_per_class,
+    brier_score,
+    calibration_sums,
+    ece_per_class,
+    expected_calibration_error,
+    reliability_curve,
+)
 from annotruth.metrics.confusion import (
     accuracy,
     confusion_error,
@@ -29,12 +39,18 @@ from annotruth.metrics.confusion import (
 from annotruth.metrics.overlap import dice, dice_per_item, iou, iou_per_item, mean_iou, soft_dice
 from annotruth.metrics.pairs import ged, ged_per_item, pairwise_dice
 from annotruth.metrics.registry import METRICS, Metric, find_metric, metric
+from annotruth.metrics.surface import hd95, hd95_per_item, surface_dice, surface_dice_per_item, surface_scores
 from annotruth.metrics.votes import vote_counts
 
 __all__ = [
     "METRICS",
+    "Calibration",
     "Metric",
+    "Reliability",
     "accuracy",
+    "brier_per_class",
+    "brier_score",
+    "calibration_sums",
     "cohen_kappa",
     "confusion_counts",
     "confusion_error",
@@ -44,11 +60,15 @@ __all__ = [
     "dice_per_item",
     "disagreement",
     "dominance_margin",
+    "ece_per_class",
+    "expected_calibration_error",
     "expected_confusion",
     "find_metric",
     "fleiss_kappa",
     "ged",
     "ged_per_item",
+    "hd95",
+    "hd95_per_item",
     "iou",
     "iou_per_item",
     "krippendorff_alpha",
@@ -57,8 +77,12 @@ __all__ = [
     "pairwise_dice",
     "pairwise_disagreement",
     "per_item_confusion",
+    "reliability_curve",
     "skill",
     "soft_dice",
+    "surface_dice",
+    "surface_dice_per_item",
+    "surface_scores",
     "vote_counts",
     "vote_entropy",
 ]

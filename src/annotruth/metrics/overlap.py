@@ -33,7 +33,7 @@ def dice(prediction: np.ndarray, truth: np.ndarray, n_classes: int = 2, *, inclu
     >>> round(dice(prediction, truth), 3)  # the mean of 2/3 and 1
     0.833
     """
-    return _mean_over_items(dice_per_item(prediction, truth, n_classes), include_background)
+    return mean_over_items(dice_per_item(prediction, truth, n_classes), include_background)
 
 
 @metric("Dice", "prediction", "truth", "n_classes", axes=("item", "class"))
@@ -62,7 +62,7 @@ def iou(prediction: np.ndarray, truth: np.ndarray, n_classes: int = 2, *, includ
     >>> iou(np.array([[[0, 1, 0, 0]]]), np.array([[[0, 1, 1, 0]]]))
     0.5
     """
-    return _mean_over_items(iou_per_item(prediction, truth, n_classes), include_background)
+    return mean_over_items(iou_per_item(prediction, truth, n_classes), include_background)
 
 
 @metric("IoU", "prediction", "truth", "n_classes", axes=("item", "class"))
@@ -94,7 +94,7 @@ def mean_iou(prediction: np.ndarray, truth: np.ndarray, n_classes: int) -> float
     >>> round(mean_iou(np.array([[[0, 1, 0, 0]]]), np.array([[[0, 1, 1, 0]]]), n_classes=3), 3)  # of 2/3 and 1/2
     0.583
     """
-    prediction, truth = _validate(prediction, truth)
+    prediction, truth = same_masks(prediction, truth)
     counts = confusion_counts(truth, prediction, n_classes)
     shared = np.diagonal(counts)
     union = counts.sum(axis=0) + counts.sum(axis=1) - shared
@@ -125,7 +125,7 @@ def soft_dice(
     >>> soft_dice(np.array([[[0.0, 0.6]]]), np.array([[[0.0, 1.0]]]))  # the thresholds 0.7 and 0.9 find nothing
     0.6
     """
-    probability, soft_truth = _validate(probability, soft_truth)
+    probability, soft_truth = same_masks(probability, soft_truth)
     counted = np.isfinite(probability) & np.isfinite(soft_truth)
     outside = counted & ((np.minimum(probability, soft_truth) < 0) | (np.maximum(probability, soft_truth) > 1))
     if outside.any():
@@ -140,7 +140,8 @@ def soft_dice(
     return mean_of_known(np.mean(scores, axis=0))
 
 
-def _validate(prediction: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def same_masks(prediction: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Give two arrays (items, *spatial) as such, refusing different sizes."""
     prediction, truth = np.asarray(prediction), np.asarray(truth)
     if prediction.shape != truth.shape:
         raise InputError(f"The prediction has shape {prediction.shape} but the truth has {truth.shape}.")
@@ -155,7 +156,7 @@ def _sizes(
     prediction: np.ndarray, truth: np.ndarray, n_classes: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Pixels shared, predicted and true, each (items, classes); and which items have none, (items, 1)."""
-    prediction, truth = _validate(prediction, truth)
+    prediction, truth = same_masks(prediction, truth)
     counts = confusion_counts(truth, prediction, n_classes, batch_axes=1)
     shared = np.diagonal(counts, axis1=1, axis2=2)
     return shared, counts.sum(axis=1), counts.sum(axis=2), counts.sum(axis=(1, 2))[:, None] == 0
@@ -167,5 +168,6 @@ def _ratio(part: np.ndarray, whole: np.ndarray, unknown: np.ndarray) -> np.ndarr
     return np.where(unknown, np.nan, score)
 
 
-def _mean_over_items(per_item: np.ndarray, include_background: bool) -> float:
+def mean_over_items(per_item: np.ndarray, include_background: bool = False) -> float:
+    """Mean over items of the mean over classes, of scores (items, classes); items that are nan are left out."""
     return mean_of_known(per_item[:, 0 if include_background else 1 :].mean(axis=1))

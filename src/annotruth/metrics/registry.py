@@ -14,17 +14,18 @@ from annotruth.errors import InputError
 Better = Literal["higher", "lower", "neither"]
 Axis = Literal["item", "class", "rater"]
 Need = Literal[
-    "prediction", "truth", "foreground", "soft_truth", "samples", "masks", "answers", "confusion", "true_confusion",
-    "n_classes",
+    "prediction", "truth", "probabilities", "foreground", "soft_truth", "samples", "masks", "answers", "confusion",
+    "true_confusion", "n_classes", "spacing",
 ]  # fmt: skip
 """What a metric can be given; where one speaks of images, label tables have no spatial axes.
 
 - ``prediction``, ``truth``: class numbers (items, *spatial)
+- ``probabilities``: of every class (items, classes, *spatial)
 - ``foreground``: its probability (items, *spatial);  ``soft_truth``: the share of it that is true, nan = unknown
 - ``samples``: sampled masks (items, samples, *spatial);  ``masks``: the raters' (items, raters, *spatial)
 - ``answers``: a label table, or (items, raters) class numbers
 - ``confusion``, ``true_confusion``: (..., raters, classes, classes), [true, observed], estimated and true
-- ``n_classes``: how many classes there are
+- ``n_classes``: how many classes there are;  ``spacing``: millimetres per pixel along each axis, one tuple per item
 """
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -19,7 +19,7 @@ from annotruth.nn.annotators import (
     rater_rows,
 )
 from annotruth.nn.backbones import AnySize, UNetDecoder, UNetEncoder, pad_end, unet
-from annotruth.nn.classifiers import classifier_network, linear, mlp, small_cnn, small_resnet
+from annotruth.nn.classifiers import classifier_network, linear, mlp, planned_resnet, small_cnn, small_resnet
 from annotruth.nn.confusion import (
     Complement,
     Confusion,
@@ -43,6 +43,7 @@ from annotruth.nn.labels import (
     training_together,
 )
 from annotruth.nn.losses import noisy_label_loss, smoothness_loss
+from annotruth.nn.monai_networks import monai_network
 from annotruth.nn.plan import NetworkPlan, plan_network
 from annotruth.nn.prob_unet import ProbabilisticUNet
 from annotruth.renamed import old_names
@@ -81,12 +82,14 @@ __all__ = [
     "is_labelled",
     "linear",
     "mlp",
+    "monai_network",
     "noisy_label_loss",
     "observed_log_likelihood",
     "one_hot_argmax",
     "one_pixel_axis",
     "pad_end",
     "plan_network",
+    "planned_resnet",
     "rater_rows",
     "row_probabilities",
     "small_cnn",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch.nn.functional as F
 from monai.networks.blocks.dynunet_block import UnetBasicBlock, UnetOutBlock, UnetResBlock, UnetUpBlock
@@ -86,13 +87,15 @@ class UNetDecoder(nn.Module):
     With deep supervision, the other stages but the two coarsest give logits, too; all are added up at full resolution.
     """
 
-    def __init__(self, out_channels: int, plan: NetworkPlan) -> None:
+    def __init__(
+        self, out_channels: int, plan: NetworkPlan, norm_name: tuple[str, dict[str, Any]] | None = None
+    ) -> None:
         super().__init__()
         stages = range(len(plan.widths) - 1)
         self.steps = nn.ModuleList(
             UnetUpBlock(
                 plan.dims, plan.widths[i + 1], plan.widths[i], kernel_size=plan.kernels[i], stride=1,
-                upsample_kernel_size=plan.strides[i + 1], norm_name=norm(plan),
+                upsample_kernel_size=plan.strides[i + 1], norm_name=norm_name or norm(plan),
             )
             for i in stages
         )  # fmt: skip
@@ -102,18 +105,24 @@ class UNetDecoder(nn.Module):
         start(self)
 
     def forward(self, features: list[Tensor]) -> Tensor:
-        *skips, maps = features
-        decoded = []
-        for step, skip in zip(reversed(self.steps), reversed(skips)):
-            maps = step(maps, skip)
-            decoded.append(maps)
-        finest, *coarse = [head(maps) for head, maps in zip(self.heads, reversed(decoded))]
+        return self.logits(self.decode(features))
+
+    def decode(self, features: list[Tensor], down_to: int = 0) -> list[Tensor]:
+        """The features of every stage, those from a stage on decoded: that stage is the finest to be."""
+        decoded = list(features)
+        for stage in reversed(range(down_to, len(self.steps))):
+            decoded[stage] = self.steps[stage](decoded[stage + 1], decoded[stage])
+        return decoded
+
+    def logits(self, decoded: list[Tensor]) -> Tensor:
+        """Class logits from what every stage was decoded to."""
+        finest, *coarse = [head(maps) for head, maps in zip(self.heads, decoded)]
         for logits in coarse:
             finest = finest + F.interpolate(logits, finest.shape[2:], mode=self.interpolation)
         return finest
 
 
-def norm(plan: NetworkPlan) -> tuple[str, dict[str, bool]]:
+def norm(plan: NetworkPlan) -> tuple[str, dict[str, Any]]:
     """The planned norm, with weights of its own, as MONAI's blocks want it."""
     return plan.norm, {"affine": True}
 
@@ -152,9 +161,13 @@ class AnySize(nn.Module):
         return tuple(MIN_STRIDES * stride if stride > 1 else 1 for stride in strides_of(self.stride, axes))
 
     def forward(self, images: Tensor) -> Tensor:
-        size, padded = images.shape[2:], pad_end(images, whole_strides(images.shape[2:], self.stride))
+        padded = self.padded(images)
         output = self.network(padded)
-        return output if padded is images else output[(..., *[slice(length) for length in size])]
+        return output if padded is images else crop_end(output, images.shape[2:])
+
+    def padded(self, images: Tensor) -> Tensor:
+        """Images (batch, channels, *spatial) as the network gets them."""
+        return pad_end(images, whole_strides(images.shape[2:], self.stride))
 
 
 def strides_of(stride: int | Sequence[int], axes: int) -> tuple[int, ...]:
@@ -198,3 +211,16 @@ def pad_end(values: Tensor, size: Sequence[int], fill: float = 0.0) -> Tensor:
         return values
     # F.pad counts from the last axis backwards, two numbers an axis.
     return F.pad(values, [amount for length in reversed(missing) for amount in (0, length)], value=fill)
+
+
+def crop_end(values: Tensor, size: Sequence[int]) -> Tensor:
+    """Undo :func:`pad_end`: values (..., *spatial) without what lies beyond this size.
+
+    Examples
+    --------
+    >>> import torch
+    >>> crop_end(torch.rand(1, 4, 8, 8), (5, 8)).shape
+    torch.Size([1, 4, 5, 8])
+    """
+    window = [slice(None)] * (values.ndim - len(size)) + [slice(length) for length in size]
+    return values[tuple(window)]

@@ -73,18 +73,24 @@ def report(
     path = Path(path)
     if max_cases is not None and max_cases < 0:
         raise InputError(f"max_cases must be 0 or more, found {max_cases}.")
+    if not hasattr(model, "annotators_"):
+        raise InputError(
+            f"A report is about one trained model, not about {model!r}; of an ensemble, give one of its models."
+        )
     compared = nested_scores(scores, model.method)
     environment = _environment()
     make = _label_page if ann.kind == "labels" else _mask_page
     template, content = make(model, ann, max_cases, environment)
-    titles = {"summary": "Summary", "scores": "Scores", "raters": "Raters", "confusion": "Confusion"}
+    titles = {"summary": "Summary"} | ({"scores": "Scores"} if compared else {})
+    titles |= {"truth": "Truth"} if content["truth"] is not None else {}
+    titles |= {"raters": "Raters", "confusion": "Confusion"}
     titles |= {panel.anchor: panel.in_contents for panel in content["panels"] if panel.in_contents}
     titles |= {**content.pop("titles"), "training": "Training", "settings": "Settings"}
     page = environment.get_template(template).render(
         method=model.method,
         ann=ann,
         warnings=list(model.warnings_),
-        sections=[(anchor, title) for anchor, title in titles.items() if compared or anchor != "scores"],
+        sections=list(titles.items()),
         scores=compared,
         metrics=list(dict.fromkeys(m for by_method in compared.values() for row in by_method.values() for m in row)),
         score_bars=score_bars(compared, model.method) if compared else None,
@@ -120,6 +126,7 @@ def _mask_page(
         "titles": {"error-maps": "Error maps", "cases": "Cases"},
         "panels": panels_of(Page(model, ann, gallery, mapped_cases, environment)),
         "statistics": statistics,
+        "truth": statistics.truth,
         "in_short": in_short(rows, statistics),
         "colours": tiles.class_colours(len(ann.classes)),
         "rows": rows,
@@ -154,6 +161,7 @@ def _label_page(
         "titles": {"items": "Items"},
         "panels": panels_of(Page(model, ann, None, (), environment)),
         "statistics": statistics,
+        "truth": statistics.truth,
         "in_short": labels_in_short(statistics, every, unsure),
         "rows": rows,
         "matrices": [row for row in matrices if row.confusion is not None],

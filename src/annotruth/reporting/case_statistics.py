@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from annotruth.data.annotations import Annotations
-from annotruth.metrics import dice, dice_per_item, pairwise_disagreement
-from annotruth.reporting.model import Model, estimate
+from annotruth.metrics import dice_per_item, pairwise_disagreement
+from annotruth.reporting.known_truth import KnownTruth, MaskTruth
+from annotruth.reporting.model import Model, estimate, spacing_of
 from annotruth.validation import MISSING_PIXEL
 
 
@@ -46,12 +47,14 @@ class CaseStatistics:
     shares : (classes,) how much of the pictures the estimate gives to each class
     missing_masks : share of item-rater pairs without a mask
     missing_pixels : share of unlabelled pixels inside the masks that were given
+    truth : scores of the estimate against the truth, None = truth unknown
     """
 
     cases: tuple[Case, ...]
     shares: np.ndarray
     missing_masks: float
     missing_pixels: float
+    truth: KnownTruth | None
 
     def most_disputed(self, count: int) -> list[Case]:
         """The cases with most disagreement, worst first."""
@@ -85,11 +88,18 @@ def case_statistics(model: Model, ann: Annotations) -> CaseStatistics:
     n_classes = len(ann.classes)
     cases, shares = [], np.zeros(n_classes)
     given_pixels = all_pixels = given_masks = 0
+    compared = MaskTruth(ann) if ann.has_truth else None
     for index, name in enumerate(ann.items):
-        posterior, masks = estimate(model, ann.item_image(index)), ann.item_masks(index)
+        posterior = estimate(model, ann.item_image(index), **spacing_of(ann, index))
+        masks = ann.item_masks(index)
         labels = posterior.argmax(axis=0).astype(np.uint8)
         agreement = dice_per_item(np.broadcast_to(labels, masks.shape), masks, n_classes)[:, 1:].mean(axis=1)
-        known = dice(labels[None], ann.item_truth(index)[None], n_classes) if ann.has_truth else math.nan
+        known = math.nan
+        if compared is not None:
+            truth = ann.item_truth(index)
+            scores = dice_per_item(labels[None], truth[None], n_classes)[0]
+            compared.add(index, labels, scores, posterior, truth)
+            known = float(scores[1:].mean())
         disagreement = float(np.nan_to_num(pairwise_disagreement(masks[None], n_classes, estimate=labels[None])[0]))
         cases.append(Case(index, name, agreement, disagreement, None if math.isnan(known) else known))
         shares += posterior.reshape(n_classes, -1).mean(axis=1, dtype=float) / len(ann)
@@ -102,4 +112,5 @@ def case_statistics(model: Model, ann: Annotations) -> CaseStatistics:
         shares=shares,
         missing_masks=1 - given_masks / (len(ann) * len(ann.raters)),
         missing_pixels=1 - given_pixels / max(all_pixels, 1),
+        truth=None if compared is None else compared.summary(),
     )

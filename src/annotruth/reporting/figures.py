@@ -9,16 +9,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, PercentFormatter
+from numpy.typing import ArrayLike
 
+from annotruth.metrics import Reliability
 from annotruth.reporting.words import heading, score, short
 
 INK, FAINT, GRID = "#20262e", "#59636f", "#d9dde3"
 EMPHASIS, PLAIN, SECOND = "#0b5fa5", "#a9b3bf", "#c2510a"
+MIN_IN_BIN = 10
+"""Predictions below which the share of right ones is not drawn."""
 STYLE: dict[Any, Any] = {
     "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans"], "font.size": 9, "text.color": INK,
     "axes.edgecolor": GRID, "axes.labelcolor": FAINT, "axes.titlesize": 9.5, "axes.titleweight": "bold",
@@ -87,8 +92,38 @@ def score_bars(scores: Nested, method: str) -> str:
         return _svg(figure)
 
 
-def _line(panel: Axes, epochs: pd.Series, values: pd.Series, colour: str, label: str) -> None:
-    panel.plot(epochs, values, color=colour, label=label, linewidth=1.8, marker="o" if len(epochs) < 30 else "", ms=3)
+def reliability(curves: Mapping[str, Reliability], confidence: str) -> str:
+    """Draw which share is right over how sure the model is, and beside it how many predictions are that sure.
+
+    Bins with few predictions are left out of the curve: a share of three says nothing.
+
+    Parameters
+    ----------
+    curves : by what they are called in the legend; two at most
+    confidence : what the horizontal axes show
+    """
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(8.6, 3.1), layout="constrained")
+        right, count = figure.subplots(1, 2)
+        right.set_title("Share that is right")
+        right.plot([0, 1], [0, 1], color=FAINT, linewidth=1, linestyle=(0, (4, 3)), label="as sure as right")
+        count.set_title("Share of all predictions")
+        for (name, curve), colour in zip(curves.items(), (EMPHASIS, SECOND)):
+            told = curve.count >= MIN_IN_BIN
+            _line(right, curve.confidence[told], curve.accuracy[told], colour, name)
+            edges = np.linspace(0, 1, len(curve.count) + 1)
+            count.stairs(curve.count / curve.count.sum(), edges, color=colour, fill=len(curves) == 1, linewidth=1.8)
+        right.legend(loc="upper left")
+        right.set_ylim(-0.02, 1.02)
+        for panel in (right, count):
+            panel.set(xlim=(0, 1), xlabel=confidence)
+            panel.tick_params(axis="x", pad=6)  # away from the zero of the other axis
+            panel.yaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=" %"))
+        return _svg(figure)
+
+
+def _line(panel: Axes, x: ArrayLike, y: ArrayLike, colour: str, label: str) -> None:
+    panel.plot(x, y, color=colour, label=label, linewidth=1.8, marker="o" if np.size(x) < 30 else "", ms=3)
 
 
 def _bars(

@@ -16,6 +16,7 @@ from annotruth.fusion.em import log_of, truth_posterior
 from annotruth.fusion.votes import first_answers
 from annotruth.reporting import tiles
 from annotruth.reporting.content import RaterRow
+from annotruth.reporting.known_truth import KnownTruth, label_truth
 from annotruth.reporting.model import Model, check_classes
 from annotruth.reporting.words import number, percent, short
 from annotruth.validation import MISSING_LABEL
@@ -79,6 +80,12 @@ class LabelStatistics:
             return None
         known = self.ann.truth != MISSING_LABEL
         return float((self.predicted.argmax(axis=1) == self.ann.truth)[known].mean()) if known.any() else None
+
+    @cached_property
+    def truth(self) -> KnownTruth | None:
+        """Scores of the network alone, and together with the answers, against the truth; None = truth unknown."""
+        told = {"network alone": self.predicted, "network and answers": self.posterior}
+        return label_truth(self.ann.truth, told) if self.ann.has_truth else None
 
     def most_suspect(self, count: int) -> np.ndarray:
         """Positions of the answered items whose vote is likeliest wrong, worst first."""

@@ -26,14 +26,15 @@ class RaterModel(Protocol):
     def confusion_interval(self) -> np.ndarray | None: ...
     @property
     def labelled(self) -> int: ...
-    def confusion_map(self, image: np.ndarray) -> np.ndarray | None: ...
+    def confusion_map(self, image: np.ndarray, **told: Any) -> np.ndarray | None: ...
 
 
 class Model(Protocol):
     """A trained model; ``annotruth.Segmenter`` and ``annotruth.Classifier`` are such.
 
     It may have ``report_panels_`` as well: names of the panels of :mod:`annotruth.reporting.panels` that its method
-    declares. What a panel asks of the model beyond this stands in the panel's file.
+    declares. What a panel asks of the model beyond this stands in the panel's file. Where the spacing of an image is
+    known, the model is told it, ``spacing=``.
     """
 
     @property
@@ -50,7 +51,7 @@ class Model(Protocol):
     def warnings_(self) -> Sequence[str]: ...
     @property
     def annotators_(self) -> Mapping[str, RaterModel]: ...
-    def predict_proba(self, images: Any) -> np.ndarray: ...
+    def predict_proba(self, images: Any, **told: Any) -> np.ndarray: ...
 
 
 def check_classes(model: Model, ann: Annotations) -> None:
@@ -63,6 +64,12 @@ def check_classes(model: Model, ann: Annotations) -> None:
         )
 
 
-def estimate(model: Model, image: np.ndarray) -> np.ndarray:
-    """Give the posterior (classes, *spatial) for one image (channels, *spatial)."""
-    return np.asarray(model.predict_proba(image[None])[0], dtype=np.float32)
+def estimate(model: Model, image: np.ndarray, **told: Any) -> np.ndarray:
+    """Give the posterior (classes, *spatial) for one image (channels, *spatial), of which something may be told."""
+    return np.asarray(model.predict_proba(image[None], **told)[0], dtype=np.float32)
+
+
+def spacing_of(ann: Annotations, index: int) -> dict[str, Any]:
+    """What a model is told of the spacing of one item: nothing, where nobody knows it."""
+    spacing = ann.spacing(index)
+    return {} if spacing is None else {"spacing": spacing}

@@ -7,15 +7,19 @@ from pathlib import Path
 from torch import nn
 
 from annotruth.training.classifier import Classifier
+from annotruth.training.ensemble import Ensemble, load_files, model_files
 from annotruth.training.expected import ExpectedAnnotator
 from annotruth.training.raters import Annotator
 from annotruth.training.segmenter import Segmenter
-from annotruth.training.storage import read_facts
 
-__all__ = ["Annotator", "Classifier", "ExpectedAnnotator", "Segmenter", "load_model"]
+__all__ = ["Annotator", "Classifier", "Ensemble", "ExpectedAnnotator", "Segmenter", "load_model"]
 
 
-def load_model(path: str | Path, network: nn.Module | None = None) -> Segmenter | Classifier:
-    """Load a model that ``save`` wrote. One trained around your own network needs that network again."""
-    kind = Classifier if read_facts(Path(path))["kind"] == "Classifier" else Segmenter
-    return kind.load(path, network)
+def load_model(path: str | Path, network: nn.Module | None = None) -> Segmenter | Classifier | Ensemble:
+    """Load a model that ``save`` wrote, or that of a run's folder.
+
+    One trained around your own network needs that network again. A folder with runs of several folds (``fold_0``,
+    ``fold_1`` …) gives an :class:`Ensemble` of their models.
+    """
+    ensemble = load_files(model_files(path), network)
+    return ensemble if len(ensemble.models) > 1 else ensemble.models[0]

@@ -17,21 +17,16 @@ from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.fusion.gold import Gold
 from annotruth.methods import DataSpec
-from annotruth.nn import classifier_network
+from annotruth.nn.classifiers import classifier_network, default_network
 from annotruth.training.datasets import LabelTableDataset, Progress, read_images
 from annotruth.training.diagnostics import warn_of_answers
 from annotruth.training.estimator import Data, Estimator
+from annotruth.training.folds import FOLDS
 from annotruth.training.inputs import to_annotations
 from annotruth.training.rater_counts import BLOCK, MOST_KEPT, AnswerCounts
 from annotruth.training.raters import RaterFacts
+from annotruth.training.recipes import Recipe, recipe_of
 from annotruth.validation import MISSING_LABEL, finite_image
-
-BATCH_ITEMS = 50
-"""Items in a batch, unless batch_size says otherwise: as in Tanno et al. 2019."""
-EPOCHS, STEPS = 30, 600
-"""Epochs, unless max_epochs says otherwise, and the steps that they make at least: few items need more epochs."""
-RATES = {"cnn": 0.003, "resnet": 0.003, "mlp": 0.001, "linear": 0.02, "own": 0.001}
-"""Peaks of the learning rate, unless learning_rate says otherwise."""
 
 
 class Classifier(ClassifierMixin, Estimator):
@@ -40,13 +35,17 @@ class Classifier(ClassifierMixin, Estimator):
     Parameters
     ----------
     method : how to learn; ``annotruth.methods.methods_for("labels")`` lists the names
-    network : "cnn" or "resnet" for images, "mlp" or "linear" for features, or your own ``nn.Module`` from images
-        (batch, channels, *spatial) or features (batch, features) to class logits (batch, classes); None = "cnn" or
+    network : for images "resnet", planned by their size, "cnn", a small one, or a class of MONAI's,
+        "monai:DenseNet121"; for features "mlp" or "linear"; or your own ``nn.Module`` from images
+        (batch, channels, *spatial) or features (batch, features) to class logits (batch, classes); None = "resnet" or
         "mlp"
-    max_epochs : passes over the training items at most; None = 30, or as many as make 600 steps
-    batch_size : items per step; None = 50
-    learning_rate : its peak; it rises at first and then falls to nothing. None = what suits the network: 0.003 for
-        images, 0.02 for "linear", 0.001 for "mlp" and your own
+    max_epochs : passes over the training items at most; None = 30, or as many as make 600 steps; fewer for "resnet" and
+        MONAI's where items are many: as many as show 200,000 of them, at least 12
+    batch_size : items per step; None = 50; for "resnet" and MONAI's 128, or so few that an epoch has 32 steps
+    learning_rate : its peak; it rises at first and then falls to nothing. None = what suits the network: 0.01 for
+        "resnet", 0.003 for "cnn", 0.02 for "linear", 0.001 for others
+    augment : show images shifted a little and in other contrast and brightness on every pass, never mirrored or turned;
+        None = where there are images, and not features
     patience : epochs without a better likelihood of held-out *noisy* labels after which training stops
     validation : share of the items held out for that; 0 = none, train to the last epoch
     seed : the same seed gives the same model, bit for bit, on a CPU
@@ -55,6 +54,8 @@ class Classifier(ClassifierMixin, Estimator):
         batch are shared out between them
     strategy : how they work together: "ddp", which "auto" is, too
     progress : whether to show a progress bar
+    fold : instead of a share at random, hold out this one of the folds, counted from 0
+    folds : into how many parts items are split, whole groups together, the same for every seed
     **options : the method's own options, such as ``trace_weight=0.01`` of global-cm
 
     Attributes
@@ -92,6 +93,7 @@ class Classifier(ClassifierMixin, Estimator):
         max_epochs: int | None = None,
         batch_size: int | None = None,
         learning_rate: float | None = None,
+        augment: bool | None = None,
         patience: int = 10,
         validation: float = 0.1,
         seed: int = 0,
@@ -100,6 +102,8 @@ class Classifier(ClassifierMixin, Estimator):
         nodes: int = 1,
         strategy: str = "auto",
         progress: bool = True,
+        fold: int | None = None,
+        folds: int = FOLDS,
         **options: Any,
     ) -> None:
         self.method = method
@@ -107,6 +111,7 @@ class Classifier(ClassifierMixin, Estimator):
         self.max_epochs = max_epochs
         self.batch_size = batch_size
         self.learning_rate = learning_rate
+        self.augment = augment
         self.patience = patience
         self.validation = validation
         self.seed = seed
@@ -115,6 +120,8 @@ class Classifier(ClassifierMixin, Estimator):
         self.nodes = nodes
         self.strategy = strategy
         self.progress = progress
+        self.fold = fold
+        self.folds = folds
         self.options = options
 
     # -- learning -----------------------------------------------------------------------------------------------
@@ -156,11 +163,13 @@ class Classifier(ClassifierMixin, Estimator):
         self.raters_ = annotations.raters
         annotations = read_images(annotations, tell)
         to_learn, to_judge = self._split(self._label_targets(annotations))
-        train = LabelTableDataset(to_learn)
-        held_out = None if to_judge is None else LabelTableDataset(to_judge)
-        self._standard = train.measure()
         size = to_learn.item_image(0).shape
         self._spec = DataSpec(size[0], len(annotations.raters), len(annotations.classes), len(size) - 1, self.task)
+        self._size = size[1:]
+        self._network = "own" if isinstance(self.network, nn.Module) else self.network or default_network(len(size) - 1)
+        train = LabelTableDataset(to_learn, self._augments(), self.seed)
+        held_out = None if to_judge is None else LabelTableDataset(to_judge)
+        self._standard = train.measure()
         with torch.random.fork_rng():
             self._own_network()  # a name that is not known, or does not go with these items, is refused before training
         train.standardise(self._standard)
@@ -171,7 +180,8 @@ class Classifier(ClassifierMixin, Estimator):
     def _learn(self, data: Data[LabelTableDataset], run_folder: str | Path | None, resume: bool) -> Classifier:
         self._build(data.annotations)
         self._check_network(data.train.annotations.item_image(0).shape, (self._spec.classes,))
-        self._train(data.train, data.held_out, int(self.batch_size or BATCH_ITEMS), run_folder, resume)
+        batch_size = int(self.batch_size or self._recipe.batch_for(len(data.train)))
+        self._train(data.train, data.held_out, batch_size, run_folder, resume)
         self._learn_annotators(data.annotations)
         return self
 
@@ -207,21 +217,26 @@ class Classifier(ClassifierMixin, Estimator):
         return taught if len(answered) == len(annotations) else taught.take(answered)
 
     def _own_network(self) -> nn.Module | None:
-        if isinstance(self.network, str):
-            return classifier_network(self.network, self._spec.channels, self._spec.classes, self._spec.dims)
-        return super()._own_network()
+        """A fresh network of the name that was asked for, or of the default's, or a copy of the user's own."""
+        if isinstance(self.network, nn.Module):
+            return super()._own_network()
+        spec = self._spec
+        return classifier_network(self._network, spec.channels, spec.classes, spec.dims, self._size)
 
-    def _network_name(self) -> str:
-        default = "cnn" if self._spec.dims else "mlp"
-        return "own" if isinstance(self.network, nn.Module) else self.network or default
+    def _augments(self) -> bool:
+        if self.augment and not self._spec.dims:
+            raise InputError("augment changes images; feature vectors stay as they are: leave it out.")
+        return bool(self._spec.dims) if self.augment is None else bool(self.augment)
+
+    @property
+    def _recipe(self) -> Recipe:
+        return recipe_of(self._network)
 
     def _epochs(self, items: int, batch_size: int) -> int:
-        if self.max_epochs is not None:
-            return int(self.max_epochs)
-        return max(EPOCHS, -(-STEPS // -(-items // batch_size)))
+        return self._recipe.epochs_for(items, batch_size) if self.max_epochs is None else int(self.max_epochs)
 
     def _rate(self) -> float:
-        return RATES[self._network_name()] if self.learning_rate is None else float(self.learning_rate)
+        return self._recipe.learning_rate if self.learning_rate is None else float(self.learning_rate)
 
     def _learn_annotators(self, annotations: Annotations) -> None:
         confusion, skill = self._learnt_matrices() if self.method_.learns_annotators else (None, None)
@@ -320,10 +335,19 @@ class Classifier(ClassifierMixin, Estimator):
     # -- keeping ------------------------------------------------------------------------------------------------
 
     def _used_settings(self) -> dict[str, Any]:
-        return {"network": self._network_name()}
+        return {"network": self._network, "augment": self._augments()}
 
     def _facts(self) -> dict[str, Any]:
-        return {}
+        return {"network": self._network, "size": self._size}
 
     def _take_facts(self, facts: dict[str, Any]) -> None:
         self.classes_ = np.array(facts["classes"])
+        self._size = tuple(facts.get("size", ()))
+        own = isinstance(self.network, nn.Module)
+        if "network" in facts or own:
+            self._network = facts.get("network", "own")
+        else:  # a file of annotruth 0.1, where None and "resnet" meant other networks, and nothing was augmented
+            default = "cnn" if self._spec.dims else "mlp"
+            self._network = "resnet of 0.1" if self.network == "resnet" else str(self.network or default)
+        if "network" not in facts:
+            self.augment = False

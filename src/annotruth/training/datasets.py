@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -19,42 +19,18 @@ from annotruth.methods import Batch, Method
 from annotruth.methods.base import as_tensor
 from annotruth.methods.protocols import KnowsConfusion
 from annotruth.nn import pad_end
-from annotruth.training.augment import Change, augment
+from annotruth.training.augment import Change, augment, augment_pictures
 from annotruth.training.fingerprint import Fingerprint
+from annotruth.training.resample import grid_sizes, nearest, resampled
+from annotruth.training.standard import Standard, check_channels
 from annotruth.validation import MISSING_LABEL, MISSING_PIXEL
 
 Progress = Callable[[int, int], None]
 """Told how many items are read, of how many."""
 MAX_BYTES_IN_MEMORY = 2 * 2**30
 """Bytes of images and masks up to which a whole data set is kept in memory."""
-
-
-@dataclass(frozen=True)
-class Standard:
-    """Mean and deviation of every channel, by which images are standardised (z-scores)."""
-
-    mean: list[float]
-    deviation: list[float]
-
-    @classmethod
-    def of(cls, images: Iterable[np.ndarray], items: Sequence[str]) -> Standard:
-        """Measure images (channels, *spatial) of some items, one at a time."""
-        total = square = count = np.zeros(())
-        for item, image in zip(items, images):
-            image = image.astype(np.float64)
-            if count:
-                check_channels(image, len(total), item)
-            flat = image.reshape(len(image), -1)
-            total, square, count = total + flat.sum(axis=1), square + (flat**2).sum(axis=1), count + flat.shape[1]
-        mean = total / count
-        deviation = np.sqrt(np.maximum(square / count - mean**2, 0))
-        return cls(np.atleast_1d(mean).tolist(), np.where(deviation > 0, deviation, 1.0).tolist())
-
-    def __call__(self, image: np.ndarray) -> Tensor:
-        """Standardise one image (channels, *spatial)."""
-        shape = (-1, *[1] * (image.ndim - 1))
-        mean, deviation = (np.array(of, dtype=np.float32).reshape(shape) for of in (self.mean, self.deviation))
-        return torch.from_numpy((image - mean) / deviation)
+MOST_MARKED = 1000
+"""Pixels of each class of an item around which patches are laid; no more are kept in mind."""
 
 
 class Items(Dataset, ABC):
@@ -64,12 +40,16 @@ class Items(Dataset, ABC):
     ----------
     annotations : what the items are
     epoch : which pass over them it is, for what changes from pass to pass
+    repeats : how often a pass takes each item, which may look different each time
     in_memory : whether all items were read when the data set was made; if not, they are read when they are needed
+    augment : whether items are seen in another way on every pass
     """
 
     annotations: Annotations
     in_memory: bool
     epoch: int = 0
+    repeats: int = 1
+    augment: bool = False
     _standard: Standard  # set by standardise(), before the first batch
 
     def __len__(self) -> int:
@@ -83,11 +63,18 @@ class Items(Dataset, ABC):
     def standardise(self, standard: Standard) -> Self:
         """Give images standardised from now on."""
 
+    def as_they_are(self) -> Self:
+        """The same items without augmentation, to look at what a model makes of them."""
+        same = copy(self)
+        same.augment = False
+        return same
+
 
 class MaskDataset(Items):
     """Batches of images (batch, channels, *spatial) and of targets (batch, targets, *spatial) made of masks.
 
-    Every file is read once, if all fit into memory. Images of a batch that differ in size are padded at their far ends;
+    Every file is read once, if all fit into memory, and resampled, if a spacing is given: images linearly, targets from
+    the nearest pixel. Images of a batch that differ in size are padded at their far ends;
     padding is not labelled.
 
     Parameters
@@ -96,6 +83,9 @@ class MaskDataset(Items):
     patch : size of the random patches that items are cut into; None = whole items
     augment : whether items are seen in another way in each epoch
     with_truth : the annotations' truth is there to be learnt from, where it is known
+    foreground : share of the patches that are laid around a pixel that somebody labelled as no background
+    repeats : how many patches of each item an epoch takes
+    spacing : what items are resampled to; None = they stay as they are
 
     Attributes
     ----------
@@ -111,21 +101,28 @@ class MaskDataset(Items):
         seed: int = 0,
         with_truth: bool = False,
         tell: Progress | None = None,
+        *,
+        foreground: float = 0.0,
+        repeats: int = 1,
+        spacing: Sequence[float] | None = None,
     ) -> None:
         self.annotations, self.method = annotations, method
+        self.foreground, self.repeats, self._sizes = foreground, repeats, grid_sizes(annotations, spacing)
         self.patch, self.augment, self.seed, self.with_truth = patch, augment, seed, with_truth
         self.mirror = tuple(range(len(annotations.shape(0))))
-        pixels = sum(int(np.prod(annotations.shape(i))) for i in range(len(annotations)))
-        first = self._read_image(0)
+        pixels = sum(int(np.prod(size)) for size in self._sizes)
+        first = annotations.item_image(0)
         self.in_memory = pixels * (4 * len(first) + len(annotations.raters)) <= MAX_BYTES_IN_MEMORY
         self._raw: list[np.ndarray] = []  # until they are standardised
         self._images: list[Tensor] = []
         self._labels: list[Tensor] = []
         self._fingerprints: list[Fingerprint] = []  # likewise
+        self._marked: dict[int, list[np.ndarray]] = {}  # some foreground pixels of items that were asked for them
         for index in range(len(annotations) if self.in_memory else 0):
-            self._raw.append(self._read_image(index) if index else first)
-            self._labels.append(self._read_targets(index))
-            self._fingerprints.append(self._fingerprint(self._raw[-1], self._labels[-1]))
+            image, targets = annotations.item_image(index) if index else first, self._read_targets(index)
+            self._fingerprints.append(self._fingerprint(image, targets))
+            self._raw.append(self._on_grid(index, image))
+            self._labels.append(nearest(targets, self._sizes[index]))
             if tell is not None:
                 tell(index + 1, len(annotations))
         self._confusion: Tensor | None = None
@@ -133,15 +130,20 @@ class MaskDataset(Items):
             known = [method.known_confusion(annotations, i) for i in range(len(annotations))]
             self._confusion = None if known[0] is None else torch.stack([one for one in known if one is not None])
 
-    def measure(self) -> Standard:
-        images = self._raw if self.in_memory else map(self._read_image, range(len(self)))
-        return Standard.of(images, self.annotations.items)
+    def shape(self, index: int) -> tuple[int, ...]:
+        """One item's spatial size, as it is learnt from."""
+        return self._sizes[index]
+
+    def measure(self, clip: Sequence[Sequence[float]] | None = None) -> Standard:
+        images = self._raw if self.in_memory else map(self._image, range(len(self)))
+        return Standard.of(images, self.annotations.items, clip)
 
     def fingerprints(self) -> Iterable[Fingerprint]:
         """What each item is like; to be asked before they are standardised."""
         if self.in_memory:
             return self._fingerprints
-        return (self._fingerprint(self._read_image(i), self._read_targets(i)) for i in range(len(self)))
+        read = self.annotations.item_image
+        return (self._fingerprint(read(index), self._read_targets(index)) for index in range(len(self)))
 
     def standardise(self, standard: Standard) -> Self:
         self._standard = standard
@@ -157,32 +159,42 @@ class MaskDataset(Items):
         if self.method is None or type(self.method).mask_targets is Method.mask_targets:
             same._labels = [labels[: len(self.annotations.raters)] for labels in self._labels]
         else:  # what the method fused or chose is no rater's mask
-            same._labels = [same._read_targets(index) for index in range(len(self._labels))]
+            same._labels = [same._targets(index) for index in range(len(self._labels))]
         return same
 
     def __getitems__(self, indices: list[int]) -> Batch:
         # A generator per epoch and item: what an item looks like depends on neither batches, workers nor resuming.
+        # What lies beyond the last item is the first one again, and looks different.
         chance = [np.random.default_rng([self.seed, self.epoch, index]) for index in indices]
-        of_items, of_labels = zip(*(self._one(index, rng) for index, rng in zip(indices, chance)))
+        indices = [index % len(self) for index in indices]
+        pairs = [self._one(index, rng) for index, rng in zip(indices, chance)]
         if self.augment:
-            drawn = [Change.draw(len(i), i.shape[1:], self.mirror, rng) for i, rng in zip(of_items, chance)]
-            of_items, of_labels = augment(of_items, of_labels, drawn)
-        size = tuple(int(n) for n in np.max([image.shape[1:] for image in of_items], axis=0))
-        images = torch.stack([pad_end(image, size, 0.0) for image in of_items])
-        labels = torch.stack([pad_end(label, size, MISSING_PIXEL) for label in of_labels])
+            changes = [Change.draw(len(one), one.shape[1:], self.mirror, rng) for (one, _), rng in zip(pairs, chance)]
+            pairs = list(zip(*augment([one for one, _ in pairs], [said for _, said in pairs], changes)))
+        size = tuple(int(n) for n in np.max([image.shape[1:] for image, _ in pairs], axis=0))
+        images = torch.stack([pad_end(image, size, 0.0) for image, _ in pairs])
+        labels = torch.stack([pad_end(label, size, MISSING_PIXEL) for _, label in pairs])
         confusion = None if self._confusion is None else self._confusion[indices]
         truth = None
         if self.with_truth:
             labels, truth = labels[:, :-1], labels[:, -1]
         return Batch(images, labels, torch.tensor(indices), confusion=confusion, truth=truth)
 
-    def _read_image(self, index: int) -> np.ndarray:
-        return self.annotations.item_image(index)
+    def _image(self, index: int) -> np.ndarray:
+        return self._on_grid(index, self.annotations.item_image(index))
+
+    def _on_grid(self, index: int, image: np.ndarray) -> np.ndarray:
+        return resampled(image, self._sizes[index])
+
+    def _targets(self, index: int) -> Tensor:
+        return nearest(self._read_targets(index), self._sizes[index])
 
     def _fingerprint(self, image: np.ndarray, targets: Tensor) -> Fingerprint:
-        # The first ones: after the raters' masks there may be drawings of what is not there.
-        labels = targets[: len(self.annotations.raters)].numpy()
-        return Fingerprint.of(image, labels, len(self.annotations.classes))
+        return Fingerprint.of(image, self._said(targets), len(self.annotations.classes))
+
+    def _said(self, targets: Tensor) -> np.ndarray:
+        """The classes that pixels are given: after the raters' masks there may be drawings of what is not there."""
+        return targets[: len(self.annotations.raters)].numpy()
 
     def _standardised(self, index: int, image: np.ndarray) -> Tensor:
         check_channels(image, len(self._standard.mean), self.annotations.items[index])
@@ -202,12 +214,33 @@ class MaskDataset(Items):
         if self.in_memory:
             image, labels = self._images[index], self._labels[index]
         else:
-            image, labels = self._standardised(index, self._read_image(index)), self._read_targets(index)
+            image, labels = self._standardised(index, self._image(index)), self._targets(index)
         if self.patch is None:
             return image, labels
-        corner = [int(rng.integers(0, max(n - p, 0) + 1)) for n, p in zip(image.shape[1:], self.patch)]
+        last = [max(n - p, 0) for n, p in zip(image.shape[1:], self.patch)]
+        corner = [int(rng.integers(0, most + 1)) for most in last]
+        if self.foreground and rng.random() < self.foreground:
+            classes = self._foreground(index, labels)
+            if classes:
+                pixels = classes[rng.integers(len(classes))]
+                pixel = pixels[rng.integers(len(pixels))]
+                bounds = [(max(at - p + 1, 0), min(at, most)) for at, p, most in zip(pixel, self.patch, last)]
+                corner = [int(rng.integers(low, high + 1)) for low, high in bounds]
         window = (slice(None), *[slice(c, c + p) for c, p in zip(corner, self.patch)])
         return image[window], labels[window]
+
+    def _foreground(self, index: int, targets: Tensor) -> list[np.ndarray]:
+        """Some pixels (pixels, axes) of each class but the background that somebody gave; looked for once."""
+        if index not in self._marked:
+            said, rng = self._said(targets), np.random.default_rng([self.seed, index])
+            present = np.flatnonzero(np.bincount(said.ravel())[1 : len(self.annotations.classes)]) + 1
+            self._marked[index] = []
+            for number in present.tolist():
+                found = np.flatnonzero((said == number).any(axis=0))
+                if len(found) > MOST_MARKED:
+                    found = rng.choice(found, MOST_MARKED, replace=False)
+                self._marked[index].append(np.stack(np.unravel_index(found, said.shape[1:]), axis=1).astype(np.int32))
+        return self._marked[index]
 
 
 class LabelTableDataset(Items):
@@ -216,8 +249,9 @@ class LabelTableDataset(Items):
     A batch lists only the raters who answered something in it, so that it never grows with all raters.
     """
 
-    def __init__(self, annotations: Annotations) -> None:
-        self.annotations = annotations
+    def __init__(self, annotations: Annotations, augment: bool = False, seed: int = 0) -> None:
+        self.annotations, self.augment, self.seed = annotations, augment, seed
+        self._chance = (-1, np.empty((0, 0)))  # an epoch, and what it decides by
         self._first = first_answers(annotations.answers, len(annotations))
         self._shape = annotations.item_image(0).shape
         self.in_memory = 4 * len(annotations) * int(np.prod(self._shape)) <= MAX_BYTES_IN_MEMORY
@@ -241,9 +275,18 @@ class LabelTableDataset(Items):
         raters, column = np.unique(answers.rater[answer], return_inverse=True)
         labels = np.full((len(items), len(raters)), MISSING_LABEL, dtype=np.int16)
         labels[row, column] = answers.label[answer]
-        return Batch(
-            self._images(indices), torch.from_numpy(labels), torch.from_numpy(items), torch.from_numpy(raters).long()
-        )
+        images = self._images(indices)
+        if self.augment:
+            images = augment_pictures(images, self._chances()[items])
+        return Batch(images, torch.from_numpy(labels), torch.from_numpy(items), torch.from_numpy(raters).long())
+
+    def _chances(self) -> np.ndarray:
+        """All items' random numbers of this epoch: what an item looks like depends on neither batches nor resuming."""
+        epoch, chances = self._chance
+        if epoch != self.epoch:
+            chances = np.random.default_rng([self.seed, self.epoch, 1]).random((len(self), len(self._shape) + 1))
+            self._chance = (self.epoch, chances)
+        return chances
 
     def _images(self, indices: Sequence[int]) -> Tensor:
         if self._kept is not None:
@@ -284,28 +327,49 @@ class EpochSampler(Sampler[int]):
         self.epoch = self.cases.epoch = epoch
 
     def __iter__(self) -> Iterator[int]:
-        order = np.random.default_rng([self.seed, self.epoch]).permutation(len(self.cases))
+        order = np.random.default_rng([self.seed, self.epoch]).permutation(len(self))
         return iter(order.tolist())
 
     def __len__(self) -> int:
-        return len(self.cases)
+        return len(self.cases) * self.cases.repeats
 
 
 class SharedBatches(BatchSampler):
     """The batches of an order of items, each shared out between processes: together they see what one would.
 
+    One item that would be left over at the end joins the last batch: batch norm refuses a single value.
+
     Examples
     --------
-    >>> [list(SharedBatches(range(5), 4, process, processes=2)) for process in (0, 1)]
-    [[[0, 2], [4]], [[1, 3], [4]]]
+    >>> [list(SharedBatches(range(6), 4, process, processes=2)) for process in (0, 1)]
+    [[[0, 2], [4]], [[1, 3], [5]]]
+    >>> list(SharedBatches(range(5), 4))
+    [[0, 1, 2, 3, 4]]
     """
 
     def __init__(self, order: Iterable[int], batch_size: int, process: int = 0, processes: int = 1) -> None:
         super().__init__(order, batch_size, drop_last=False)
         self.process, self.processes = process, processes
 
-    def __iter__(self) -> Iterator[list[int]]:
+    def __len__(self) -> int:
+        left_over = len(self.sampler) % self.batch_size  # type: ignore[arg-type]
+        return super().__len__() - (left_over == 1 and len(self.sampler) > self.batch_size > 1)  # type: ignore[arg-type]
+
+    def _whole(self) -> Iterator[list[int]]:
+        """Batches of all processes together."""
+        before: list[int] = []
         for batch in super().__iter__():
+            if before and len(batch) == 1 < self.batch_size:
+                before += batch
+            else:
+                if before:
+                    yield before
+                before = batch
+        if before:
+            yield before
+
+    def __iter__(self) -> Iterator[list[int]]:
+        for batch in self._whole():
             # All processes take every step together: one left without an item takes another's again.
             yield batch[self.process :: self.processes] or [batch[self.process % len(batch)]]
 
@@ -324,11 +388,3 @@ def loader(
 
 def _as_it_is(batch: Any) -> Any:
     return batch
-
-
-def check_channels(image: np.ndarray, channels: int, item: str) -> None:
-    """Refuse an image of other channels than the others have."""
-    if len(image) != channels:
-        raise InputError(
-            f"Item {item} has {len(image)} channels, but other items {channels}: every image needs the same channels."
-        )

@@ -98,7 +98,7 @@ def warn_of_small_images(
     model: MethodModel, names: Sequence[str], shapes: Sequence[tuple[int, ...]], stacklevel: int = 2
 ) -> None:
     """Warn of images (*spatial) that annotruth's own network must pad."""
-    axes = len(shapes[0])
+    axes = len(shapes[0]) if shapes else 0
     needs = [module.least(axes) for module in model.modules() if isinstance(module, AnySize)]
     least = tuple(max(lengths) for lengths in zip(*needs)) if needs else (1,) * axes
     small = [

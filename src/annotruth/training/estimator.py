@@ -6,6 +6,7 @@ import json
 from abc import abstractmethod
 from copy import deepcopy
 from dataclasses import asdict, dataclass
+from inspect import signature
 from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -24,6 +25,7 @@ from annotruth.fusion.raters import ranking
 from annotruth.methods import DataSpec, Method, MethodModel, Task, make_method
 from annotruth.methods.protocols import Prepares, ShowsPanels
 from annotruth.training.datasets import Items, Progress, Standard, loader
+from annotruth.training.folds import check_fold, hold_out
 from annotruth.training.module import MethodModule
 from annotruth.training.raters import Annotators, RaterFacts
 from annotruth.training.storage import read_model, to_json, write_model
@@ -86,6 +88,8 @@ class Estimator(BaseEstimator):
     nodes: int
     strategy: str
     progress: bool
+    fold: int | None
+    folds: int
     options: dict[str, Any]
 
     classes_: Any  # names, or a classifier's labels as they were given
@@ -116,6 +120,9 @@ class Estimator(BaseEstimator):
         """The method, once all parameters are found good."""
         if not 0 <= self.validation < 1:
             raise InputError(f"validation is a share of the items, 0 ≤ validation < 1, not {self.validation}.")
+        check_fold(self.fold, self.folds)
+        if self.fold is not None and self.validation != signature(type(self)).parameters["validation"].default:
+            raise InputError("With a fold, that fold is what is held out; leave validation away.")
         for name in ("max_epochs", "batch_size", "learning_rate"):
             value = getattr(self, name)
             if value is not None and not value > 0:
@@ -151,6 +158,8 @@ class Estimator(BaseEstimator):
 
     def _split(self, annotations: Annotations) -> tuple[Annotations, Annotations | None]:
         """Items to learn from, and those held out; None where there are too few to hold any out."""
+        if self.fold is not None:
+            return hold_out(annotations, self.fold, self.folds)
         groups = len(set(annotations.groups or annotations.items))
         if self.validation == 0 or groups * self.validation < 1:
             return annotations, None
@@ -198,6 +207,7 @@ class Estimator(BaseEstimator):
             self._epochs(len(train), batch_size), max(batch_size, self._processes().count), int(self.patience),
             int(self.seed),
             self.accelerator, self.progress, self._processes(),
+            None if self.fold is None else f"{self.fold} of {self.folds}",
         )  # fmt: skip
         names = {"list of classes": train.annotations.classes, "list of raters": self.raters_}
         module = MethodModule(
@@ -208,7 +218,7 @@ class Estimator(BaseEstimator):
         self.module_.eval().cpu()
         every = (items for items in (train, held_out) if items is not None)
         with torch.no_grad():  # labels of held-out items, too, tell how raters err
-            batches = chain.from_iterable(loader(items, batch_size) for items in every)
+            batches = chain.from_iterable(loader(items.as_they_are(), batch_size) for items in every)
             self.method_.stages.finish(self.module_, batches)
 
     def _epochs(self, items: int, batch_size: int) -> int:
@@ -263,7 +273,9 @@ class Estimator(BaseEstimator):
     @property
     def settings_(self) -> dict[str, Any]:
         """Everything that determined this model, as plain values."""
-        own = {name: value for name, value in self.get_params().items() if name not in ("network", *self.options)}
+        unused = () if self.fold is not None else ("fold", "folds")
+        other = ("network", *self.options, *unused)
+        own = {name: value for name, value in self.get_params().items() if name not in other}
         own |= {"batch_size": self._schedule.batch_size, "max_epochs": self._schedule.max_epochs}
         own |= {"learning_rate": self._rate(), **self._used_settings(), "options": vars(self.method_)}
         return json.loads(json.dumps(own, default=to_json))

@@ -20,7 +20,7 @@ def keep_freed_memory() -> Iterator[None]:
     """Let the C library keep what is freed inside this block, and give it all back to the system afterwards.
 
     Left to itself, glibc returns every tensor above 32 MB to the system at once, and the next step's pages are mapped
-    and cleared anew: a third of a training step on images of 192×192. Elsewhere than on glibc, nothing happens.
+    and cleared anew: a third of a training step on 16 images of 192×192. Elsewhere than on glibc, nothing happens.
 
     Examples
     --------

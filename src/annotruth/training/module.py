@@ -115,7 +115,7 @@ class MethodModule(L.LightningModule):
         training = self.trainer.train_dataloader
         assert training is not None
         assert isinstance(training.dataset, Items)
-        for batch in loader(training.dataset, training.batch_sampler.batch_size):
+        for batch in loader(training.dataset.as_they_are(), training.batch_sampler.batch_size):
             yield self.transfer_batch_to_device(batch, self.device, 0)
 
     def on_train_epoch_end(self) -> None:

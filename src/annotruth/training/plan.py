@@ -13,7 +13,8 @@ import numpy as np
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError, shorten
 from annotruth.nn import NetworkPlan, plan_network
-from annotruth.training.fingerprint import Fingerprint, fingerprints, mirror_axes
+from annotruth.training.fingerprint import Fingerprint, clip_values, fingerprints, mirror_axes
+from annotruth.training.resample import grid_size, plan_spacing
 
 LARGEST_WHOLE = {2: 256, 3: 64}
 """Side up to which images are trained on whole, by number of axes; larger ones are cut into patches of this side."""
@@ -36,7 +37,8 @@ class Plan:
     mirror : axes, counted from 0, along which images may be mirrored, in training and in prediction
     patch_size : pixels of the patches that are learnt from, along each axis; None = whole images
     foreground : share of the patches that are laid around a pixel that somebody labelled as no background
-    batch_size : items per step
+    patches : how many patches of each image an epoch takes; 1 where images are whole
+    batch_size : images or patches per step
     network : the stages of the network
 
     Examples
@@ -55,6 +57,7 @@ class Plan:
     mirror: tuple[int, ...]
     patch_size: tuple[int, ...] | None
     foreground: float
+    patches: int
     batch_size: int
     network: NetworkPlan
 
@@ -101,8 +104,9 @@ class Plan:
             raise InputError(f"mirror lists axes from 0 to {axes - 1}, not {list(self.mirror)}.")
         if not 0 <= self.foreground <= 1:
             raise InputError(f"foreground is a share of the patches, from 0 to 1, not {self.foreground}.")
-        if self.batch_size < 1:
-            raise InputError(f"batch_size must be positive, not {self.batch_size}.")
+        for name, number in (("batch_size", self.batch_size), ("patches", self.patches)):
+            if number < 1:
+                raise InputError(f"{name} must be positive, not {number}.")
         if self.patch_size is not None and not self.network.fits(self.patch_size):
             least = [2 * stride if stride > 1 else 1 for stride in self.network.stride]
             raise InputError(
@@ -141,19 +145,27 @@ def plan_sizes(
 ) -> Plan:
     """As much of the plan as sizes and spacings tell, without a look at the images; the rest as if all were allowed."""
     shapes = image_shapes(annotations)
+    target, spacing = plan_spacing(annotations)
+    shapes = [grid_size(shape, annotations.spacing(index), target) for index, shape in enumerate(shapes)]
     patch = _patch(shapes, patch_size)
     largest = np.max(shapes, axis=0)
     size = largest if patch is None else np.minimum(patch, largest)
-    stages = plan_network([int(length) for length in size], None, network, deep_supervision)
+    stages = plan_network([int(length) for length in size], spacing, network, deep_supervision)
     pixels = int(np.prod(size))
     batch = batch_size or max(1, min(BATCH_PIXELS // pixels, BATCH_ITEMS, len(shapes) // FEWEST_STEPS))
     mirror = tuple(range(len(size)))
-    return Plan(None, None, mirror, patch, FOREGROUND if patch is not None else 0.0, batch, stages)
+    if patch is None:
+        return Plan(target, None, mirror, None, 0.0, 1, batch, stages)
+    # As many as it takes to see every pixel once, on average, but no more than a small data set needs to get its steps.
+    to_see_all = np.mean([np.prod(shape) for shape in shapes]) / pixels
+    patches = max(1, min(round(to_see_all), -(-FEWEST_STEPS * batch // len(shapes))))
+    return Plan(target, None, mirror, patch, FOREGROUND, patches, batch, stages)
 
 
 def complete_plan(plan: Plan, items: Iterable[Fingerprint]) -> Plan:
     """A plan with what depends on the images and labels themselves: see :mod:`annotruth.training.fingerprint`."""
-    return replace(plan, mirror=mirror_axes(list(items), plan.network.dims))
+    seen = list(items)
+    return replace(plan, mirror=mirror_axes(seen, plan.network.dims), clip=clip_values(seen))
 
 
 def image_shapes(annotations: Annotations) -> list[tuple[int, ...]]:

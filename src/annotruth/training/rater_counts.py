@@ -76,7 +76,7 @@ def count_items(
     every: list[tuple[Tensor, ...]] = []
     both = either = torch.zeros(())
     for batch in loader(cases, batch_size):
-        sizes = [cases.annotations.shape(position) for position in batch.positions.tolist()]
+        sizes = [cases.shape(position) for position in batch.positions.tolist()]
         sums: list[Tensor] = []
         for window, truth in _estimates(model, batch.images, sizes, patch):
             labels = batch.labels[window]

@@ -14,6 +14,7 @@ from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError, shorten
 from annotruth.methods import DataSpec, Method, MethodModel
 from annotruth.methods.inference import fuse_labels, predict_options, rater_confidences
+from annotruth.training.resample import back_on_grid, nearest
 from annotruth.validation import MISSING_PIXEL
 
 Confidences = Mapping[str, float] | Sequence[float] | None
@@ -28,32 +29,38 @@ class RaterFusionMixin:
     classes_: Any
     raters_: tuple[str, ...]
     _spec: DataSpec
-    _standardised: Callable[[np.ndarray, str], Tensor]
+    _standardised: Callable[[np.ndarray, str, Sequence[float] | None], Tensor]
     _by_windows: Callable[[Tensor, Callable[[Tensor], Tensor]], Tensor]
 
     @torch.no_grad()
     def rater_confidences_(
-        self, image: np.ndarray, *, recurrence: int | None = None, confidences: Confidences = None
+        self,
+        image: np.ndarray,
+        *,
+        spacing: Sequence[float] | None = None,
+        recurrence: int | None = None,
+        confidences: Confidences = None,
     ) -> np.ndarray:
         """How probable each rater is to be right, at every pixel of an image: (raters, *spatial) float32.
 
         Parameters
         ----------
         image : (channels, *spatial)
-        recurrence, confidences : as in ``predict_proba``
+        spacing, recurrence, confidences : as in ``predict_proba``
         """
         options = self._options(recurrence, confidences)
         found = self._by_windows(
-            self._standardised(image, "The image")[None],
+            self._standardised(image, "The image", spacing)[None],
             lambda part: rater_confidences(self.method_, self.module_, part, self._spec.raters, **options),
         )
-        return found[0].numpy()
+        return back_on_grid(found[0], image.shape[1:])
 
     @torch.no_grad()
     def fuse(self, annotations: Annotations, *, recurrence: int | None = None, confidences: Confidences = None) -> Any:
         """Fuse masks that raters drew, by what the model knows of them and sees in the images.
 
-        Where ``predict_proba`` looks at images alone, this looks at the masks, too.
+        Where ``predict_proba`` looks at images alone, this looks at the masks, too. Both are resampled, where the model
+        was trained at some spacing, and the result is given on the images' own grid.
 
         Parameters
         ----------
@@ -78,16 +85,17 @@ class RaterFusionMixin:
         place = self._places(annotations)
         fused = []
         for index, item in enumerate(annotations.items):
-            image = self._standardised(annotations.item_image(index), f"Item {item}")
+            image = self._standardised(annotations.item_image(index), f"Item {item}", annotations.spacing(index))
             labels = torch.full((self._spec.raters, *image.shape[1:]), float(MISSING_PIXEL))
-            labels[place] = torch.from_numpy(annotations.item_masks(index).astype(np.float32))
+            drawn = torch.from_numpy(annotations.item_masks(index).astype(np.float32))
+            labels[place] = nearest(drawn, image.shape[1:])
 
             def fuse_window(part: Tensor) -> Tensor:  # a window of image and labels together
                 seen, said = part.split([self._spec.channels, self._spec.raters], dim=1)
                 return fuse_labels(self.method_, self.module_, seen, said.to(torch.uint8), **options)
 
             found = self._by_windows(torch.cat([image, labels])[None], fuse_window)[0]
-            fused.append((found / found.sum(dim=0)).numpy())
+            fused.append(back_on_grid(found / found.sum(dim=0), annotations.shape(index)))
         return np.stack(fused) if len({one.shape for one in fused}) == 1 else fused
 
     def _options(self, recurrence: int | None, confidences: Confidences) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -96,25 +96,25 @@ class Annotator:
     def skill(self) -> float:
         return float(skill(self.confusion))
 
-    def confusion_map(self, image: np.ndarray) -> np.ndarray | None:
+    def confusion_map(self, image: np.ndarray, *, spacing: Sequence[float] | None = None) -> np.ndarray | None:
         """The rater's matrix at every pixel (classes, classes, *spatial); None where the method has only one matrix.
 
-        ``image`` is (channels, *spatial).
+        ``image`` is (channels, *spatial), ``spacing`` as in ``Segmenter.predict_proba``.
         """
-        maps = self._model.confusion_maps(image)
+        maps = self._model.confusion_maps(image, spacing=spacing)
         return None if maps is None else maps[self._model.raters_.index(self.name)]
 
-    def predict_proba(self, image: np.ndarray) -> np.ndarray:
+    def predict_proba(self, image: np.ndarray, *, spacing: Sequence[float] | None = None) -> np.ndarray:
         """What would this rater draw? Probabilities (classes, *spatial) of each label on an image."""
-        truth = self._model.predict_proba(image[None])[0]
-        maps = self.confusion_map(image)
+        truth = self._model.predict_proba(image[None], spacing=spacing)[0]
+        maps = self.confusion_map(image, spacing=spacing)
         if maps is None:
             return np.einsum("i...,ij->j...", truth, self.confusion).astype(np.float32)
         return np.einsum("i...,ij...->j...", truth, maps).astype(np.float32)
 
-    def predict(self, image: np.ndarray) -> np.ndarray:
+    def predict(self, image: np.ndarray, *, spacing: Sequence[float] | None = None) -> np.ndarray:
         """What would this rater draw? The most likely label (*spatial) at every pixel of an image."""
-        return self.predict_proba(image).argmax(axis=0).astype(np.uint8)
+        return self.predict_proba(image, spacing=spacing).argmax(axis=0).astype(np.uint8)
 
 
 class Annotators(Mapping[str, Annotator]):

@@ -5,6 +5,9 @@ RUN/checkpoints/        the last and the best state; ``--resume`` goes on from t
 RUN/logs/               losses as CSV and for TensorBoard
 RUN/model.annotruth     the model, when training is done
 RUN/report.html         the report
+RUN/held_out.csv        of a fold: the items that its model did not learn from
+
+Runs of all folds lie side by side in one folder: RUN/fold_0, RUN/fold_1 …
 """
 
 from __future__ import annotations
@@ -16,16 +19,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 import annotruth
 from annotruth.data.annotations import Annotations
-from annotruth.errors import InputError
-from annotruth.io import Problem, atomic, column_names, fresh_folder, load, refuse_used_folder
+from annotruth.errors import InputError, shorten
+from annotruth.io import Problem, atomic, column_names, fresh_folder, load, refuse_used_folder, write_label_table
 from annotruth.training.classifier import Classifier
 from annotruth.training.datasets import Progress
 from annotruth.training.estimator import Data
+from annotruth.training.folds import fold_folder, fold_folders
 from annotruth.training.segmenter import Segmenter
+from annotruth.training.storage import MODEL_FILE, RUN_FILE
 
-_OURS = ("run.json", "model.annotruth", "report.html", "checkpoints", "logs")
+_HELD_OUT = "held_out.csv"
+_OURS = (RUN_FILE, MODEL_FILE, _HELD_OUT, "report.html", "checkpoints", "logs")
 
 
 @dataclass(frozen=True)
@@ -50,7 +58,16 @@ class Run:
 
     @property
     def model(self) -> Path:
-        return self.folder / "model.annotruth"
+        return self.folder / MODEL_FILE
+
+    @property
+    def is_done(self) -> bool:
+        return self.model.is_file()
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether there is a state to go on from."""
+        return (self.folder / "checkpoints" / "last.ckpt").is_file()
 
     @property
     def report(self) -> Path:
@@ -73,30 +90,61 @@ def start_run(
     folder = Path(folder)
     refuse_used_run(folder, overwrite)
     fresh_folder(folder, overwrite)
-    for name in _OURS:
-        path = folder / name
-        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    _remove_run(folder)
     inputs = inputs or {}
     columns = column_names(Path(inputs["features"])) if "features" in inputs else None
     run = Run(folder, str(Path(cases).resolve()), params, inputs, columns, known_masks)
-    with atomic(folder / "run.json") as temporary:
+    with atomic(folder / RUN_FILE) as temporary:
         asked: dict[str, Any] = {"annotruth": annotruth.__version__, "cases": run.cases, "inputs": inputs}
         asked |= {"columns": columns, "params": params, "known_masks": known_masks}
         temporary.write_text(json.dumps(asked, indent=2) + "\n")
     return run
 
 
+def start_folds(
+    folder: str | Path,
+    cases: str | Path,
+    params: dict[str, Any],
+    overwrite: bool = False,
+    inputs: dict[str, str] | None = None,
+    known_masks: bool = False,
+) -> list[Run]:
+    """Make the folders of all folds' runs, side by side, before the first is trained: each knows what was asked for."""
+    folder = Path(folder)
+    refuse_used_run(folder, overwrite)
+    fresh_folder(folder, overwrite)
+    _remove_run(folder)
+    return [
+        start_run(fold_folder(folder, fold), cases, {**params, "fold": fold}, overwrite, inputs, known_masks)
+        for fold in range(params["folds"])
+    ]
+
+
+def _remove_run(folder: Path) -> None:
+    """Remove a run's files, and those of runs of folds, but nothing else."""
+    for name in _OURS:
+        path = folder / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    for fold in fold_folders(folder):
+        _remove_run(fold)
+        if not any(fold.iterdir()):
+            fold.rmdir()
+
+
 def refuse_used_run(folder: Path, overwrite: bool = False) -> None:
     """Refuse what :func:`start_run` would, without touching anything yet."""
-    if (folder / "run.json").is_file() and not overwrite:
+    if ((folder / RUN_FILE).is_file() or fold_folders(folder)) and not overwrite:
         raise InputError(f"{folder} already holds a run; go on with --resume, or start anew with --overwrite.")
     refuse_used_folder(folder, overwrite)
 
 
 def open_run(folder: str | Path, where: dict[str, Any] | None = None) -> Run:
     """Read a run's folder. ``where`` it goes on, on which and how many devices, may differ from where it began."""
-    path = Path(folder) / "run.json"
+    path = Path(folder) / RUN_FILE
     if not path.is_file():
+        folds = fold_folders(folder)
+        if folds:
+            raise InputError(f"{folder} holds {len(folds)} folds, each a run of its own; name one, as {folds[0]}.")
         raise InputError(f"{folder} holds no run (there is no run.json); `annotruth train` makes one.")
     try:
         asked = json.loads(path.read_text())
@@ -107,11 +155,37 @@ def open_run(folder: str | Path, where: dict[str, Any] | None = None) -> Run:
         raise InputError(f"{path} is damaged ({error}); start the run anew with --overwrite.") from error
 
 
+def open_runs(folder: str | Path, where: dict[str, Any] | None = None) -> list[Run]:
+    """Read a run's folder, or those of all folds that lie in it."""
+    folds = fold_folders(folder)
+    if (Path(folder) / RUN_FILE).is_file() or not folds:
+        return [open_run(folder, where)]
+    runs = [open_run(fold, where) for fold in folds]
+    wanted = runs[0].params.get("folds", len(runs))
+    if len(runs) != wanted:
+        raise InputError(
+            f"{folder} holds {len(runs)} of {wanted} folds ({shorten([fold.name for fold in folds], 5)}): "
+            f"go on with one of them, as {folds[0]}, or start all anew with --overwrite."
+        )
+    return runs
+
+
 def train_run(run: Run, model: Segmenter | Classifier, data: Data[Any], resume: bool = False) -> None:
     """Train a run's model on what :func:`read_cases` gave, or go on with it, and write it (one process of all does)."""
     model._learn(data, run.folder, resume)
     if model._processes().is_first:
+        if model.fold is not None and data.held_out is not None:
+            _write_held_out(run.folder / _HELD_OUT, model, data.held_out.annotations)
         model.save(run.model)
+
+
+def _write_held_out(path: Path, model: Segmenter | Classifier, held_out: Annotations) -> None:
+    """Name the items that a fold's model did not learn from; of a label table, with what it says of them."""
+    if isinstance(model, Classifier):
+        write_label_table(path, held_out, model.predict_proba(held_out))
+    else:
+        with atomic(path) as temporary:
+            pd.DataFrame({"item": held_out.items}).to_csv(temporary, index=False)
 
 
 def make_model(annotations: Annotations, params: dict[str, Any], progress: bool = True) -> Segmenter | Classifier:

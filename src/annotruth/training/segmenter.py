@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -15,24 +15,27 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from annotruth.data.annotations import Annotations
-from annotruth.errors import InputError, shorten
+from annotruth.errors import InputError
 from annotruth.fusion.gold import Gold
 from annotruth.methods import METHODS, DataSpec, Task, methods_for
 from annotruth.methods.inference import predict_options, sample_drawings
 from annotruth.methods.protocols import LearnsFromTruth, TakesRaterFeatures
 from annotruth.methods.rater_features import RaterCode
+from annotruth.nn.monai_networks import is_monai, monai_network
 from annotruth.nn.plan import OWN
 from annotruth.training.datasets import MaskDataset, Progress
 from annotruth.training.diagnostics import warn_of_masks, warn_of_small_images
 from annotruth.training.estimator import Data, Estimator
 from annotruth.training.expected import ExpectedAnnotator
+from annotruth.training.folds import FOLDS
 from annotruth.training.inputs import with_known_truth
 from annotruth.training.plan import Plan, complete_plan, image_shapes, plan_sizes
 from annotruth.training.rater_counts import count_items, mean_matrices, resampled_intervals
 from annotruth.training.rater_fusion import RaterFusionMixin
 from annotruth.training.raters import RaterFacts
+from annotruth.training.resample import Spacings, back_on_grid, grid_size, grid_sizes, resampled, spacings
 from annotruth.training.windows import Predict, by_windows, mirrored
-from annotruth.validation import finite_image
+from annotruth.validation import finite_image, voxel_spacing
 
 
 class Segmenter(RaterFusionMixin, Estimator):
@@ -61,6 +64,8 @@ class Segmenter(RaterFusionMixin, Estimator):
         batch are shared out between them
     strategy : how they work together: "ddp", which "auto" is, too
     progress : whether to show a progress bar
+    fold : instead of a share at random, hold out this one of the folds, counted from 0
+    folds : into how many parts items are split, whole groups together, the same for every seed
     **options : the method's own options, such as ``trace_weight=0.01`` of pixel-cm
 
     Attributes
@@ -109,6 +114,8 @@ class Segmenter(RaterFusionMixin, Estimator):
         nodes: int = 1,
         strategy: str = "auto",
         progress: bool = True,
+        fold: int | None = None,
+        folds: int = FOLDS,
         **options: Any,
     ) -> None:
         self.method = method
@@ -128,6 +135,8 @@ class Segmenter(RaterFusionMixin, Estimator):
         self.nodes = nodes
         self.strategy = strategy
         self.progress = progress
+        self.fold = fold
+        self.folds = folds
         self.options = options
 
     # -- learning -----------------------------------------------------------------------------------------------
@@ -176,15 +185,15 @@ class Segmenter(RaterFusionMixin, Estimator):
         if self.plan is None:
             name = OWN if isinstance(self.network, nn.Module) else self.network or "small"
             return plan_sizes(annotations, name, self.patch_size, self.batch_size, self.deep_supervision)
-        given = {"network": self.network, "patch_size": self.patch_size, "batch_size": self.batch_size}
-        asked = [name for name, value in given.items() if value is not None]
-        if asked or self.deep_supervision:
-            both = shorten(asked or ["deep_supervision"])
-            raise InputError(f"A plan says all of that itself: leave out {both}, or change it in the plan.")
+        if self.network is not None or self.deep_supervision:
+            what = "deep_supervision" if self.network is None else "network"
+            raise InputError(f"A plan says what the network is: leave out {what}, or change it in the plan.")
         plan, axes = Plan.read(self.plan), len(image_shapes(annotations)[0])
         if plan.network.dims != axes:
             raise InputError(f"The plan is for images of {plan.network.dims} axes, but these have {axes}.")
-        return plan
+        grid_sizes(annotations, plan.spacing)  # refuses images of which no spacing is known, where one is needed
+        patch = plan.patch_size if self.patch_size is None else tuple(self.patch_size)
+        return replace(plan, patch_size=patch, batch_size=self.batch_size or plan.batch_size)
 
     def _read(self, annotations: Annotations, tell: Progress | None = None) -> Data[MaskDataset]:
         self.classes_, self.raters_ = annotations.classes, annotations.raters
@@ -192,7 +201,10 @@ class Segmenter(RaterFusionMixin, Estimator):
         to_learn, to_judge = self._split(annotations)
 
         def items(part: Annotations, augment: bool) -> MaskDataset:
-            return MaskDataset(part, self.method_, self.plan_.patch_size, augment, self.seed, self._with_truth, tell)
+            return MaskDataset(
+                part, self.method_, self.plan_.patch_size, augment, self.seed, self._with_truth, tell,
+                foreground=self.plan_.foreground, repeats=self.plan_.patches, spacing=self.plan_.spacing,
+            )  # fmt: skip
 
         train = items(to_learn, self.augment)
         held_out = None if to_judge is None else items(to_judge, augment=False)
@@ -200,25 +212,35 @@ class Segmenter(RaterFusionMixin, Estimator):
             seen = chain(train.fingerprints(), () if held_out is None else held_out.fingerprints())
             self.plan_ = complete_plan(self.plan_, seen)
         train.mirror = self.plan_.mirror
-        self._standard = train.measure()
+        self._standard = train.measure(self.plan_.clip)
         train.standardise(self._standard)
         if held_out is not None:
             held_out.standardise(self._standard)
+        with torch.random.fork_rng():
+            self._own_network()  # one of MONAI's that does not go with these images is refused before training
         return Data(train, held_out, annotations)
+
+    def _own_network(self) -> nn.Module | None:
+        name = self.plan_.network.name
+        if not is_monai(name):
+            return super()._own_network()
+        return monai_network(
+            name, dims=self.plan_.network.dims, in_channels=len(self._standard.mean), out_channels=len(self.classes_),
+            size=self.plan_.patch_size,
+        )  # fmt: skip
 
     def _learn(self, data: Data[MaskDataset], run_folder: str | Path | None, resume: bool) -> Segmenter:
         train, annotations = data.train.annotations, data.annotations
         features = self.method_.rater_features if isinstance(self.method_, TakesRaterFeatures) else ()
         self._rater_code = RaterCode.of(annotations, features) if features else RaterCode({}, {})
         self._spec = DataSpec(
-            len(self._standard.mean), len(self.raters_), len(self.classes_), len(train.shape(0)),
+            len(self._standard.mean), len(self.raters_), len(self.classes_), self.plan_.network.dims,
             rater_columns=self._rater_code.columns if features else 0, network=self.plan_.network,
         )  # fmt: skip
         self._build(train)
-        shapes = [annotations.shape(index) for index in range(len(annotations))]
-        warn_of_small_images(self.module_, annotations.items, shapes, stacklevel=4)
-        patch = self.plan_.patch_size or train.shape(0)
-        size = tuple(min(lengths) for lengths in zip(train.shape(0), patch))
+        sizes, first = grid_sizes(annotations, self.plan_.spacing), data.train.shape(0)
+        warn_of_small_images(self.module_, annotations.items, sizes, stacklevel=4)
+        size = tuple(min(lengths) for lengths in zip(first, self.plan_.patch_size or first))
         self._check_network((self._spec.channels, *size), (self._spec.classes, *size))
         self._train(data.train, data.held_out, self.plan_.batch_size, run_folder, resume)
         self._learn_annotators(data.train.every_rater())
@@ -261,25 +283,33 @@ class Segmenter(RaterFusionMixin, Estimator):
         self,
         images: np.ndarray | Sequence[np.ndarray],
         *,
+        spacing: Spacings = None,
         recurrence: int | None = None,
         confidences: Mapping[str, float] | Sequence[float] | None = None,
     ) -> Any:
         """Probabilities of the true class: (items, classes, *spatial) float32 for images (items, channels, *spatial).
 
-        A list of images of different sizes gives a list. A model that was trained with ``augment`` looks at each image in
-        all the ways in which the plan lets it be mirrored, and gives the mean.
+        A list of images of different sizes gives a list. A model that was trained with ``augment`` looks at each image
+        in all the ways in which the plan lets it be mirrored, and gives the mean.
 
         Parameters
         ----------
+        spacing : millimetres from pixel to pixel along each axis, one tuple for all images or one for each. A model
+            that was trained at some spacing (``plan_.spacing``) resamples images to it, and gives probabilities on
+            their own grid; None = they have that spacing already. Other models take no notice of it
         recurrence : of ``mrprism``, the estimate after this recurrence, counted from 0; None = the last
         confidences : of ``mrprism`` and ``mrnet``, how far to trust raters: ``{"rater_1": 2}``, the others 1, or one
             number for each
         """
         check_is_fitted(self, "annotators_")
         options = predict_options(self.method_, self.raters_, recurrence=recurrence, confidences=confidences)
-        probabilities = [self._predict_one(image, position, options) for position, image in enumerate(images)]
+        tensors = self._standardise_all(images, spacing)
+        probabilities, sizes = [], []
+        for image, tensor in zip(images, tensors):
+            probabilities.append(self._predict_one(tensor, np.shape(image)[1:], options))
+            sizes.append(tuple(tensor.shape[1:]))
         names = [f"image {position}" for position in range(len(images))]
-        warn_of_small_images(self.module_, names, [one.shape[1:] for one in probabilities], stacklevel=4)
+        warn_of_small_images(self.module_, names, sizes, stacklevel=4)
         return np.stack(probabilities) if len({p.shape for p in probabilities}) == 1 else probabilities
 
     def predict(self, images: np.ndarray | Sequence[np.ndarray], **options: Any) -> Any:
@@ -290,7 +320,9 @@ class Segmenter(RaterFusionMixin, Estimator):
         return [p.argmax(axis=0).astype(np.uint8) for p in probabilities]
 
     @torch.no_grad()
-    def sample(self, images: np.ndarray | Sequence[np.ndarray], n: int, seed: int = 0) -> Any:
+    def sample(
+        self, images: np.ndarray | Sequence[np.ndarray], n: int, seed: int = 0, *, spacing: Spacings = None
+    ) -> Any:
         """What n people might draw on each image: (n, items, *spatial) uint8.
 
         Where the method learns how each rater errs, a drawing is what one of them would draw, picked at random, with
@@ -301,35 +333,39 @@ class Segmenter(RaterFusionMixin, Estimator):
         same for all windows of an image that is predicted by patches.
 
         Images of different sizes give a list, (n, *spatial) for each. The same seed gives the same drawings.
+        ``spacing`` is as in ``predict_proba``.
         """
         check_is_fitted(self, "annotators_")
         if n < 1:
             raise InputError(f"n is how many drawings to make of each image, at least 1, not {n}.")
-        drawings = [self._sample_one(image, position, n, seed) for position, image in enumerate(images)]
+        drawings = [
+            self._sample_one(tensor, np.shape(image)[1:], position, n, seed)
+            for position, (image, tensor) in enumerate(zip(images, self._standardise_all(images, spacing)))
+        ]
         return np.stack(drawings, axis=1) if len({d.shape for d in drawings}) == 1 else drawings
 
     @torch.no_grad()
-    def confusion_maps(self, image: np.ndarray) -> np.ndarray | None:
+    def confusion_maps(self, image: np.ndarray, *, spacing: Sequence[float] | None = None) -> np.ndarray | None:
         """Every rater's matrix at every pixel of one image: (raters, classes, classes, *spatial).
 
-        None where the method gives each rater only one matrix.
+        None where the method gives each rater only one matrix. ``spacing`` is as in ``predict_proba``.
         """
         if not self.method_.learns_annotators:
             return None
-        tensor = self._standardised(image, "The image")
+        tensor = self._standardised(image, "The image", spacing)
         maps = self.method_.confusion(self.module_, tensor[None]).dense()
-        return maps[0].numpy() if maps.ndim == 4 + self._spec.dims else None
+        return back_on_grid(maps[0], image.shape[1:]) if maps.ndim == 4 + self._spec.dims else None
 
     @torch.no_grad()
-    def confusion(self, images: np.ndarray | Sequence[np.ndarray]) -> np.ndarray:
+    def confusion(self, images: np.ndarray | Sequence[np.ndarray], *, spacing: Spacings = None) -> np.ndarray:
         """Every rater's confusion on each of these images: (items, raters, classes, classes).
 
         Pixel matrices are averaged with the estimated truth as weight; where the method has one matrix per rater, every
-        image gets that one.
+        image gets that one. ``spacing`` is as in ``predict_proba``.
         """
         if not self.method_.learns_annotators:
             return np.broadcast_to(self.confusion_, (len(images), *self.confusion_.shape)).copy()
-        tensors = (self._standardised(image, f"Image {position}") for position, image in enumerate(images))
+        tensors = self._standardise_all(images, spacing)
         matrices = partial(self.method_.confusion, self.module_)
         sums = [mean_matrices(matrices, self.module_, tensor, self.plan_.patch_size) for tensor in tensors]
         return np.stack([rows / np.maximum(weights, 1e-9)[:, None] for rows, weights in sums])
@@ -345,35 +381,40 @@ class Segmenter(RaterFusionMixin, Estimator):
         self._rater_code.encode(features)  # refuses what the model cannot know
         return ExpectedAnnotator(dict(features), self)
 
-    def _predict_one(self, image: np.ndarray, position: int, options: Mapping[str, Any]) -> np.ndarray:
-        tensor = self._standardised(image, f"Image {position}")[None]
+    def _predict_one(self, image: torch.Tensor, size: Sequence[int], options: Mapping[str, Any]) -> np.ndarray:
         mirror = self.plan_.mirror if self.augment else ()  # who never saw mirrored images may not know them
         predict = mirrored(lambda part: self.module_.log_truth(part, **options).exp(), mirror)
-        scores = self._by_windows(tensor, predict)
-        return (scores / scores.sum(dim=1, keepdim=True))[0].numpy()
+        scores = self._by_windows(image[None], predict)[0]
+        return back_on_grid(scores / scores.sum(dim=0), size)
 
-    def _sample_one(self, image: np.ndarray, position: int, n: int, seed: int) -> np.ndarray:
-        tensor = self._standardised(image, f"Image {position}")[None]
-
+    def _sample_one(self, image: torch.Tensor, size: Sequence[int], position: int, n: int, seed: int) -> np.ndarray:
         def draw(part: torch.Tensor) -> torch.Tensor:
             generator = torch.Generator().manual_seed(hash((seed, position)) % 2**63)  # the same in every window
             drawn = sample_drawings(self.method_, self.module_, part, n, generator, self._spec)
             return drawn.transpose(0, 1).flatten(1, 2)
 
-        drawn = self._by_windows(tensor, draw)[0].unflatten(0, (n, -1))
-        return drawn.argmax(dim=1).to(torch.uint8).numpy()
+        drawn = self._by_windows(image[None], draw)[0].unflatten(0, (n, -1))
+        return back_on_grid(drawn, size).argmax(axis=1).astype(np.uint8)
 
     def _by_windows(self, image: torch.Tensor, predict: Predict) -> torch.Tensor:
         return by_windows(image, self.plan_.patch_size, predict)
 
-    def _standardised(self, image: np.ndarray, where: str) -> torch.Tensor:
+    def _standardise_all(self, images: np.ndarray | Sequence[np.ndarray], spacing: Spacings) -> Iterator[torch.Tensor]:
+        every = spacings(spacing, len(images))
+        return (self._standardised(image, f"Image {at}", one) for at, (image, one) in enumerate(zip(images, every)))
+
+    def _standardised(self, image: np.ndarray, where: str, spacing: Sequence[float] | None = None) -> torch.Tensor:
+        """An image as it was learnt from: at the plan's spacing, where its own is told, and standardised."""
         image = finite_image(image, where)
-        wanted = self._spec.dims + 1
-        if image.ndim != wanted or len(image) != self._spec.channels:
+        dims, target = self._spec.dims, self.plan_.spacing
+        if image.ndim != dims + 1 or len(image) != self._spec.channels:
             raise InputError(
                 f"{where} has shape {image.shape}; the model needs (channels, *spatial) with {self._spec.channels} "
-                f"channel(s) and {self._spec.dims} spatial axes."
+                f"channel(s) and {dims} spatial axes."
             )
+        if spacing is not None and target is not None:
+            size = grid_size(image.shape[1:], voxel_spacing(spacing, dims, where), target)
+            image = resampled(image, size)
         return self._standard(image)
 
     # -- keeping ------------------------------------------------------------------------------------------------

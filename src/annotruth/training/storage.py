@@ -17,6 +17,8 @@ from annotruth.io import atomic
 
 FORMAT = 2
 """Files of annotruth 0.1 have format 1."""
+RUN_FILE, MODEL_FILE = "run.json", "model.annotruth"
+"""Names in a run's folder: of what was asked for, and of the model."""
 
 
 def write_model(path: Path, kind: str, facts: dict[str, Any], state: dict[str, torch.Tensor]) -> Path:

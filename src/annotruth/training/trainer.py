@@ -81,7 +81,7 @@ class Processes:
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long and how to train."""
+    """How long and how to train; ``fold`` names what is held out, where that is a fold: "0 of 5"."""
 
     max_epochs: int
     batch_size: int
@@ -90,6 +90,7 @@ class Schedule:
     accelerator: str = "auto"
     progress: bool = True
     processes: Processes = field(default_factory=Processes)
+    fold: str | None = None
 
 
 def check_accelerator(name: str, processes: Processes) -> None:
@@ -220,7 +221,8 @@ def _settings(module: MethodModule, schedule: Schedule) -> dict[str, Any]:
     settings = {
         "method": module.method.name, **vars(module.method), "max_epochs": schedule.max_epochs,
         "batch_size": schedule.batch_size, "learning_rate": module.learning_rate, "seed": schedule.seed,
-        "training items": len(module.items), **module.names, "version of annotruth": annotruth.__version__,
+        "fold": schedule.fold, "training items": len(module.items), **module.names,
+        "version of annotruth": annotruth.__version__,
     }  # fmt: skip
     return json.loads(json.dumps(settings, default=to_json))
 

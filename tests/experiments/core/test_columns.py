@@ -5,8 +5,19 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
-from annotruth.experiments.core.columns import FROM_DATA, FROM_MODEL, column
+from annotruth.experiments.core.columns import (
+    BRIER,
+    ECE,
+    FROM_DATA,
+    FROM_MODEL,
+    HD95,
+    HD95_PIXELS,
+    SURFACE_DICE,
+    SURFACE_DICE_PIXELS,
+    column,
+)
 from annotruth.experiments.core.task import TaskData, Trained
 from annotruth.experiments.data.digits import digits_task
 from annotruth.metrics import METRICS, metric, vote_entropy
@@ -63,6 +74,37 @@ def test_classifiers_are_asked_in_their_own_way():
     trained = Trained(model, task, 0, 1.0, None)
     assert column("accuracy").score(trained) == 0.5
     assert column("cm_error").score(trained) == 0
+
+
+def test_distances_are_in_millimetres_where_the_data_tell_the_spacing_and_else_in_pixels():
+    truth, prediction = np.zeros((2, 1, 6), dtype=np.uint8), np.zeros((2, 1, 6), dtype=np.uint8)
+    truth[:, 0, 1], prediction[:, 0, 3] = 1, 1
+    model = SimpleNamespace(predict=lambda images: prediction)
+
+    def score(columns, spacing):
+        held_out = Annotations.from_masks(truth[:, None], truth[:, None], classes=2, truth=truth, spacing=spacing)
+        return [each.score(Trained(model, TaskData(held_out, held_out), 0, 1.0, None)) for each in columns]
+
+    assert score([HD95, SURFACE_DICE], (1.0, 0.5)) == [1.0, 1.0]
+    assert score([HD95, SURFACE_DICE], [(1.0, 0.5), None]) == score([HD95, SURFACE_DICE], None) == [None, None]
+    for spacing in ((1.0, 0.5), None):
+        assert score([HD95_PIXELS, SURFACE_DICE_PIXELS], spacing) == [2.0, 0.0]
+    assert [each.title for each in (HD95, HD95_PIXELS)] == ["HD95 (mm)", "HD95 (pixels)"]
+    assert HD95.better == HD95_PIXELS.better == "lower"
+
+
+def test_calibration_is_measured_on_masks_and_label_tables():
+    probabilities = np.array([[0.9, 0.1], [0.8, 0.2]])
+    expected = pytest.approx((0.1 + 0.8) / 2), pytest.approx(2 * (0.01 + 0.64) / 2)
+    labels = SimpleNamespace(kind="labels", truth=np.array([0, 1]))
+    model = SimpleNamespace(predict_proba=lambda given: probabilities if given is labels else None)
+    table = Trained(model, SimpleNamespace(held_out=labels), 0, 1.0, None)
+    assert (ECE.score(table), BRIER.score(table)) == expected
+    pictures = np.zeros((2, 1, 1, 1))
+    masks = SimpleNamespace(kind="masks", images=pictures, truth=np.array([[[0]], [[1]]]))
+    model = SimpleNamespace(predict_proba=lambda given: probabilities[..., None, None] if given is pictures else None)
+    drawn = Trained(model, SimpleNamespace(held_out=masks), 0, 1.0, None)
+    assert (ECE.score(drawn), BRIER.score(drawn)) == expected
 
 
 def test_an_unknown_metric_is_refused_with_the_known_ones():

@@ -4,6 +4,7 @@ import pytest
 
 from annotruth.experiments.core.findings import (
     above_others,
+    at_least,
     at_most,
     close_to,
     leads,
@@ -50,6 +51,15 @@ def test_distance_from_a_bound(score, word):
     (said,) = close_to("pixel-cm", "clean", {"dense": 0.01})(table(pixel_cm=score, clean=0.95))
     assert word in said
     assert ("above clean" in said) == (score > 0.95)
+
+
+def test_a_score_reached_on_average_or_on_every_seed():
+    seen = table(clean=0.9)
+    seen["rows"][0]["dice"]["each"] = [0.95, 0.85]
+    (mean,) = at_least("clean", "dice", {"dense": 0.88})(seen)
+    assert mean == "dense: Dice of clean is 0.9000 (target: at least 0.88, reached)."
+    (least,) = at_least("clean", "dice", {"dense": 0.88}, every_seed=True)(seen)
+    assert least == "dense: Dice of clean is 0.8500 or more (target: at least 0.88 on every seed, missed)."
 
 
 @pytest.mark.parametrize(("score", "word"), [(0.97, "reached"), (0.9, "missed")])

@@ -32,6 +32,7 @@ TASKS = {
     "digits": lambda **sizes: label_digits.label_digits_task(**FLIPPERS, keep=1, **sizes),
     "cifar10": lambda **sizes: cifar10.cifar10_task(keep=1, **sizes),
     "cifar10n": cifar10.cifar10n_task,
+    "cifar10 with true classes": lambda **sizes: cifar10.cifar10_true_task(share=1.0, **sizes),
     "labelme": labelme.labelme_task,
 }
 

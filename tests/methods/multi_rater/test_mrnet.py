@@ -18,7 +18,7 @@ SPEC = DataSpec(channels=1, raters=3, classes=2, dims=2)
 def test_mrnet_is_told_whom_to_trust():
     images, truth, _ = noisy_digits(48)
     ann = simulate_masks(truth, ["good", "over", "blank"]).annotations(images=images)
-    model = Segmenter("mrnet", max_epochs=5, batch_size=6, validation=0, progress=False).fit(ann)
+    model = Segmenter("mrnet", max_epochs=12, batch_size=6, validation=0, progress=False).fit(ann)
     drawn = {name: model.predict_proba(images[:8], confidences={name: 3.0})[:, 1].mean() for name in ("over", "blank")}
     assert drawn["over"] > drawn["blank"]
     with pytest.raises(InputError, match="mrnet knows nothing of recurrence="):

@@ -10,6 +10,7 @@ from annotruth import Annotations, Segmenter, load_model
 from annotruth.errors import InputError
 from annotruth.methods import Batch, DataSpec, make_method
 from annotruth.metrics import dice
+from annotruth.nn import plan_network
 from annotruth.nn.prism.fusion import decided
 from annotruth.nn.prism.networks import unpatched
 from annotruth.simulate import MaskRater, noisy_digits, simulate_masks
@@ -112,7 +113,7 @@ def test_at_first_the_mask_learns_what_most_said(monkeypatch):
         "annotruth.methods.multi_rater.mrprism.decided", lambda target: targets.append(target) or decided(target)
     )
     method = make_method("mrprism", "masks")
-    model = method.build(DataSpec(raters=3, classes=2, channels=1, dims=2)).eval()
+    model = method.build(DataSpec(raters=3, classes=2, channels=1, dims=2, network=plan_network((8, 8)))).eval()
     labels = torch.randint(0, 2, (2, 3, 8, 8), dtype=torch.uint8)
     batch = Batch(torch.rand(2, 1, 8, 8), labels)
     for progress in (0.1, 0.5):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from annotruth.nn.prism.attention import LONGEST_WINDOW, CrossAttention, Windows, attend
+from annotruth.nn.prism.attention import LONGEST_WINDOW, CrossAttention, Windows, attend, heads_for
 
 
 @pytest.mark.parametrize("size", [(8, 8), (7, 7), (14, 9), (1, 33), (5, 4, 9)])
@@ -41,3 +41,10 @@ def test_padding_of_windows_is_never_attended_to():
     features2 = features.clone()
     features2[..., :3] += 1  # another window
     torch.testing.assert_close(look_up(features2, confidences)[..., 3:], whole[..., 3:])
+
+
+@pytest.mark.parametrize(("channels", "heads"), [(4, 1), (16, 1), (20, 1), (32, 2), (50, 2), (56, 2), (53, 1), (96, 6)])
+def test_any_number_of_channels_is_shared_out_evenly_among_heads(channels, heads):
+    assert heads_for(channels) == heads
+    features = torch.randn(1, channels, 4, 4)
+    assert CrossAttention(channels, dims=2)(features, features).shape == features.shape

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from annotruth.data.annotations import Spacing
 from annotruth.experiments.core.task import Trained
 from annotruth.metrics import METRICS, Metric, dice, dice_per_item
 from annotruth.metrics.registry import Better, Need
@@ -83,12 +84,25 @@ def soft_truth(trained: Trained) -> np.ndarray:
 def _prediction(trained: Trained) -> np.ndarray:
     held_out = trained.task.held_out
     if held_out.kind == "labels":
-        return trained.model.predict_proba(held_out).argmax(axis=1)
+        return _probabilities(trained).argmax(axis=1)
     return trained.model.predict(held_out.images)
 
 
+def _probabilities(trained: Trained) -> np.ndarray:
+    held_out = trained.task.held_out
+    return trained.model.predict_proba(held_out if held_out.kind == "labels" else held_out.images)
+
+
 def _foreground(trained: Trained) -> np.ndarray:
-    return 1 - trained.model.predict_proba(trained.task.held_out.images)[:, 0]
+    return 1 - _probabilities(trained)[:, 0]
+
+
+def _spacing(trained: Trained) -> list[Spacing] | None:
+    """Of every held-out item, None where any of them lacks it: means of millimetres and pixels say nothing."""
+    held_out = trained.task.held_out
+    told = [held_out.spacing(index) for index in range(len(held_out))]
+    known = [spacing for spacing in told if spacing is not None]
+    return known if len(known) == len(told) else None
 
 
 def _samples(trained: Trained) -> np.ndarray:
@@ -108,9 +122,11 @@ FROM_DATA: Mapping[Need, Callable[[Trained], Any]] = {
     "answers": lambda trained: trained.task.train,
     "true_confusion": lambda trained: trained.task.confusion,
     "n_classes": lambda trained: len(trained.task.train.classes),
+    "spacing": _spacing,
 }
 FROM_MODEL: Mapping[Need, Callable[[Trained], Any]] = {
     "prediction": _prediction,
+    "probabilities": _probabilities,
     "foreground": _foreground,
     "samples": _samples,
     "confusion": _confusion,
@@ -157,6 +173,16 @@ RATER_DICE = column(
 )
 MIOU = column("miou")
 SOFT_DICE = column("soft_dice")
+HD95 = column("hd95")
+SURFACE_DICE = column("surface_dice", title="surface Dice (1 mm)")
+# Of data that do not tell their spacing, for which the two above have no number.
+HD95_PIXELS = column("hd95", needs=("prediction", "truth", "n_classes"), name="hd95_pixels", title="HD95 (pixels)")
+SURFACE_DICE_PIXELS = column(
+    "surface_dice", needs=("prediction", "truth", "n_classes"), name="surface_dice_pixels",
+    title="surface Dice (1 pixel)",
+)  # fmt: skip
+ECE = column("ece")
+BRIER = column("brier")
 CM_RMSE = column("cm_rmse")
 GED = column("ged")
 ACCURACY = column("accuracy")

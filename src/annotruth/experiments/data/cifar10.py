@@ -20,7 +20,7 @@ from annotruth.metrics import confusion_matrix
 from annotruth.nn import small_cnn
 from annotruth.simulate import cifar10_group, hammer_spammer, noisy_digits, simulate_labels
 from annotruth.training import Classifier
-from annotruth.training.classifier import RATES
+from annotruth.training.recipes import RECIPES
 
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 TRAIN, TEST = "cifar10n_train.npz", "cifar10_test_h.npz"
@@ -45,7 +45,9 @@ class Narrow:
     def __call__(self, **arguments: Any) -> Classifier:
         torch.manual_seed(arguments["seed"])
         network = small_cnn(3, len(CLASSES), widths=(16, 16, 32, 32))
-        return Classifier(network=network, learning_rate=RATES["cnn"], **arguments)
+        return Classifier(
+            network=network, learning_rate=RECIPES["cnn"].learning_rate, augment=False, **arguments
+        )  # fmt: skip
 
 
 def cifar10_task(
@@ -79,6 +81,24 @@ def cifar10n_task(*, seed: int, train: int = 10000, test: int = 5000, folder: Pa
     )
 
 
+def cifar10_true_task(
+    *, share: float, seed: int, train: int = 50000, test: int = 10000, folder: Path | None = None
+) -> TaskData:
+    """Pictures of full size, 32×32 pixels, with their true classes: what a network can learn where nobody errs.
+
+    Parameters
+    ----------
+    share : of the pictures, to learn from
+    """
+    (images, truth), _, unseen = _pictures(round(share * train), test, seed, folder, full_size=True)
+    return TaskData(
+        train=Annotations.from_answers(truth[:, None], images=images, classes=CLASSES, truth=truth, raters=["truth"]),
+        held_out=unlabelled(unseen, CLASSES),
+        confusion=np.eye(len(CLASSES))[None],
+        about=_about((images, truth), unseen),
+    )
+
+
 def _about(seen: Pictures, unseen: Pictures) -> str:
     size = "×".join(map(str, seen[0].shape[2:]))
     return (
@@ -86,12 +106,14 @@ def _about(seen: Pictures, unseen: Pictures) -> str:
     )
 
 
-def _pictures(train: int, test: int, seed: int, folder: Path | None) -> tuple[Pictures, np.ndarray, Pictures]:
-    """Pictures to learn from, three answers to each, and other pictures."""
+def _pictures(
+    train: int, test: int, seed: int, folder: Path | None, full_size: bool = False
+) -> tuple[Pictures, np.ndarray, Pictures]:
+    """Pictures to learn from, three answers to each, and other pictures; at half their size, unless at full."""
     if folder is None:
         train = min(train, 4000)
         images, _, digits = noisy_digits(train + min(test, 1000), seed=seed)
-        images = np.repeat(halve(images), 3, axis=1)
+        images = np.repeat(images if full_size else halve(images), 3, axis=1)
         answers = simulate_labels(digits[:train], np.stack([hammer_spammer(10, 0.8)] * 3), seed=seed).answers
         assert answers is not None
         return (images[:train], digits[:train]), answers, (images[train:], digits[train:])
@@ -101,15 +123,16 @@ def _pictures(train: int, test: int, seed: int, folder: Path | None) -> tuple[Pi
         for file, more in ((TRAIN, ("annot",)), (TEST, ()))
     )
     chosen, other = (choice.permutation(len(part["labels"]))[:n] for part, n in ((learnt, train), (scored, test)))
-    return _decoded(learnt, chosen), learnt["annot"][chosen].astype(np.int16), _decoded(scored, other)
+    seen, unseen = _decoded(learnt, chosen, full_size), _decoded(scored, other, full_size)
+    return seen, learnt["annot"][chosen].astype(np.int16), unseen
 
 
-def _decoded(arrays: dict[str, Any], chosen: np.ndarray) -> Pictures:
-    """Pictures (items, 3, 16, 16) between 0 and 1, and their true classes."""
+def _decoded(arrays: dict[str, Any], chosen: np.ndarray, full_size: bool) -> Pictures:
+    """Pictures (items, 3, 16, 16), or of 32×32 pixels, between 0 and 1, and their true classes."""
     data, first = arrays["jpeg_bytes"], arrays["jpeg_offsets"]
     pictures = [
         np.asarray(Image.open(io.BytesIO(data[first[item] : first[item + 1]].tobytes())).convert("RGB"))
         for item in chosen
     ]
     images = np.stack(pictures).astype(np.float32).transpose(0, 3, 1, 2) / 255
-    return halve(images), arrays["labels"][chosen].astype(np.int16)
+    return images if full_size else halve(images), arrays["labels"][chosen].astype(np.int16)

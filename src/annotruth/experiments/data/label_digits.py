@@ -16,8 +16,10 @@ from annotruth.simulate import label_group, noisy_digits
 RATERS, CLASSES = 5, 10
 BUNDLED, BUNDLED_TEST = 5000, 1000
 """How many digits come with the package, and how many of them are held out at most."""
-FULL = Scale({"train": 6000, "dense": 2000, "test": 2000}, {"max_epochs": 8})
-QUICK = Scale({"train": 2000, "dense": 1000, "test": 1000}, {"max_epochs": 8})
+TRAINING = {"max_epochs": 8, "network": "cnn", "augment": False}
+"""The network is the paper's."""
+FULL = Scale({"train": 6000, "dense": 2000, "test": 2000}, TRAINING)
+QUICK = Scale({"train": 2000, "dense": 1000, "test": 1000}, TRAINING)
 
 
 def label_digits_task(

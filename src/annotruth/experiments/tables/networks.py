@@ -11,7 +11,7 @@ from monai.networks.nets import BasicUNet, UNet
 from torch import nn
 
 from annotruth.data.annotations import Annotations
-from annotruth.experiments.core.columns import DICE
+from annotruth.experiments.core.columns import DICE, ECE, HD95_PIXELS, SURFACE_DICE_PIXELS
 from annotruth.experiments.core.experiment import Experiment, Row
 from annotruth.experiments.core.findings import at_least
 from annotruth.experiments.core.task import Scale
@@ -113,7 +113,7 @@ def _defaults(name: str, title: str, method: str, of: tuple[str, ...], **more: A
         task=baselines.baseline_task,
         settings={each: {"of": each} for each in of},
         rows=(Row(method),),
-        metrics=(DICE,),
+        metrics=(DICE, SURFACE_DICE_PIXELS, HD95_PIXELS, ECE),
         full=Scale(),
         quick=Scale({"train": 10}, {"max_epochs": 1}),
         seeds=SEEDS,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 from torch import Tensor, nn
 
@@ -14,7 +15,16 @@ from annotruth.methods.protocols import Prepares, TakesRaterFeatures
 from annotruth.methods.rater_features import check_features, feature_names, tell_features
 from annotruth.methods.registry import register
 from annotruth.methods.warmup import WarmUp, WarmUpModel, check_share
-from annotruth.nn import Confusion, FeaturePixelAnnotators, PixelAnnotators, PixelHeads, unet
+from annotruth.nn import (
+    AnySize,
+    Confusion,
+    FeaturePixelAnnotators,
+    PixelAnnotators,
+    PixelHeads,
+    UNetDecoder,
+    unet,
+)
+from annotruth.nn.backbones import UNet, crop_end
 from annotruth.validation import one_of
 
 SHARED_FEATURES = 16
@@ -38,6 +48,48 @@ class SharedFeaturesModel(WarmUpModel):
     def confusion(self, images: Tensor, raters: Tensor | None = None) -> Confusion:
         return self.annotators(self.truth[0](images), raters)
 
+    def truth_and_confusion(self, batch: Batch) -> tuple[Tensor, Callable[[], Confusion]]:
+        features = self.truth[0](batch.images)
+        return self.truth[1](features).log_softmax(dim=1), lambda: self.annotators(features, batch.raters)
+
+
+class SharedEncoderModel(WarmUpModel):
+    """One encoder, whose features a decoder turns into the truth, and a second one into the raters' errors.
+
+    The encoder learns from both, as the networks of Zhang et al. do that share one.
+    """
+
+    truth: AnySize
+
+    def __init__(self, spec: DataSpec) -> None:
+        super().__init__(unet(spec.channels, spec.classes, spec.dims, spec.network), DecoderAnnotators(spec), spec)
+
+    def confusion(self, images: Tensor, raters: Tensor | None = None) -> Confusion:
+        return self.annotators(self._unet.encoder(self.truth.padded(images)), raters, images.shape[2:])
+
+    def truth_and_confusion(self, batch: Batch) -> tuple[Tensor, Callable[[], Confusion]]:
+        size, features = batch.images.shape[2:], self._unet.encoder(self.truth.padded(batch.images))
+        log_truth = crop_end(self._unet.decoder(features), size).log_softmax(dim=1)
+        return log_truth, lambda: self.annotators(features, batch.raters, size)
+
+    @property
+    def _unet(self) -> UNet:
+        return cast("UNet", self.truth.network)
+
+
+class DecoderAnnotators(nn.Module):
+    """One matrix per rater and pixel, read from an encoder's features of every stage by a decoder of its own."""
+
+    def __init__(self, spec: DataSpec) -> None:
+        super().__init__()
+        features = max(SHARED_FEATURES, spec.raters * spec.classes)  # as many as of a network of its own
+        self.decoder = nn.Sequential(UNetDecoder(features, spec.plan), nn.PReLU())
+        self.heads = PixelHeads(features, spec.raters, spec.classes)
+
+    def forward(self, features: list[Tensor], raters: Tensor | None, size: Sequence[int]) -> Confusion:
+        """Matrices of all raters, or of some (their positions), for images of this size before they were padded."""
+        return self.heads(crop_end(self.decoder(features), size), raters)
+
 
 @register
 @dataclass(frozen=True)
@@ -47,8 +99,9 @@ class PixelCM(Prepares, TakesRaterFeatures, Method[WarmUpModel]):
     Options
     -------
     trace_weight, trace, warmup, rater_features : as of global-cm
-    features : "own" gives the annotator model a network of its own; "shared" reads errors from the truth network's last
-        features, which is smaller and works only with annotruth's own network
+    features : "own" gives the annotator model a small network of its own; "encoder" a decoder of its own, behind the
+        encoder of the truth network; "shared" reads errors from the truth network's last features. The last two work
+        only with annotruth's own network
     """
 
     name = "pixel-cm"
@@ -64,15 +117,15 @@ class PixelCM(Prepares, TakesRaterFeatures, Method[WarmUpModel]):
     trace: Literal["posterior", "plain"] = "posterior"
     warmup: float = 0.4
     rater_features: tuple[str, ...] = ()
-    features: Literal["own", "shared"] = "own"
+    features: Literal["own", "encoder", "shared"] = "own"
 
     def __post_init__(self) -> None:
         if self.rater_features != ():
             object.__setattr__(self, "rater_features", feature_names(self.rater_features))
         one_of(self.trace, ("posterior", "plain"), "trace")
         check_share("warmup", self.warmup)
-        one_of(self.features, ("own", "shared"), "features")
-        if self.rater_features and self.features == "shared":
+        one_of(self.features, ("own", "encoder", "shared"), "features")
+        if self.rater_features and self.features != "own":
             raise InputError("rater_features need features='own'.")
 
     def check(self, annotations: Annotations) -> None:
@@ -90,8 +143,11 @@ class PixelCM(Prepares, TakesRaterFeatures, Method[WarmUpModel]):
         if self.features == "own":
             return super().build(spec, network)
         if network is not None:
-            raise InputError("features='shared' works only without a network of your own; leave out one of them.")
-        return SharedFeaturesModel(spec)
+            raise InputError(
+                f"features={self.features!r} works only with annotruth's own network, not with another or one of your "
+                "own; leave out one of them."
+            )
+        return SharedEncoderModel(spec) if self.features == "encoder" else SharedFeaturesModel(spec)
 
     def prepare(self, model: WarmUpModel, annotations: Annotations) -> None:
         if self.rater_features:

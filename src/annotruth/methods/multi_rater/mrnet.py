@@ -22,7 +22,7 @@ from annotruth.methods.multi_rater.prism_model import (
 from annotruth.methods.protocols import AnswersQuestions
 from annotruth.methods.registry import register
 from annotruth.nn import is_labelled
-from annotruth.nn.prism import padded, said, shares
+from annotruth.nn.prism import said, shares
 
 LEAST_VARIANCE = 1e-8
 """Between raters. Where all are thought to draw the same, a root has no slope."""
@@ -45,7 +45,7 @@ class Expertness(nn.Module):
     def forward(self, images: Tensor, expertness: Tensor) -> tuple[Tensor, Tensor]:
         """Log-probabilities of the mask (batch, classes, *spatial) and of each rater's (batch, raters, classes, …)."""
         features = self.prism.features(images)
-        maps = everywhere(expertness, images).expand(-1, -1, *padded(images, 0.0).shape[2:])
+        maps = everywhere(expertness, images).expand(-1, -1, *self.prism.padded_size(images))
         first = self.prism.conp(features, maps)
         each = self.each(first).unflatten(1, (self.raters, self.classes)).log_softmax(dim=2)
         differ = (each.exp().var(dim=1, unbiased=False) + LEAST_VARIANCE).sqrt()

@@ -40,7 +40,6 @@ from annotruth.nn.prism import (
     mask_loss,
     multi_head_loss,
     opinions,
-    padded,
     patched,
     said,
     shares,
@@ -143,13 +142,12 @@ class MrPrism(Stages, AnswersQuestions, FusesLabels, ShowsPanels, Method[PrismMo
         Gradients of a recurrence do not reach the one before, so that the loss of all is the sum of each: to take one
         of them per item costs a third and is right on average.
         """
-        labels = padded(batch.labels, MISSING_PIXEL)
+        labels = model.truth.padded(batch.labels, MISSING_PIXEL)
         given = said(patched(labels), model.annotators.classes)
         per_item, size = len(given) // len(labels), labels.shape[2:]
         trust, start, due = self._begin(model, labels, per_item)
         features, confidence = model.truth.features(batch.images), unpatched(start.expand(-1, -1, given.shape[3]), size)
         target = shares(given, start)
-        model.truth.conp.eval()  # what is normalised on the way to a recurrence must be as in prediction
         with torch.no_grad():
             for last in range(1, self.recurrences):
                 first, after = bisect_left(due, last), bisect_right(due, last)  # of the items due after this one more
@@ -161,7 +159,6 @@ class MrPrism(Stages, AnswersQuestions, FusesLabels, ShowsPanels, Method[PrismMo
                     continue
                 here = slice(first * per_item, after * per_item)
                 target[here] = self._fused(model, given[here], step, trust[first:after])
-        model.truth.conp.train(model.training)
         step = model.step(features, confidence)
         anybody = is_labelled(labels, given.shape[2]).any(dim=1)
         likelihood = multi_head_loss(given, step.matrices, step.mask)
@@ -206,7 +203,7 @@ class MrPrism(Stages, AnswersQuestions, FusesLabels, ShowsPanels, Method[PrismMo
 
     def fuse_labels(self, model: PrismModel, images: Tensor, labels: Tensor, **options: Any) -> Tensor:
         step = model.estimate(images, **options)
-        given = said(patched(padded(labels, MISSING_PIXEL)), model.annotators.classes)
+        given = said(patched(model.truth.padded(labels, MISSING_PIXEL)), model.annotators.classes)
         together = self._fused(model, given, step, trusted(options.get("trust"), model.annotators.raters, images))
         return cropped(unpatched(together, step.log_truth.shape[2:]), images)
 

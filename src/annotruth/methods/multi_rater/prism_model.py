@@ -11,8 +11,9 @@ from torch import Tensor, nn
 
 from annotruth.errors import InputError, shorten
 from annotruth.methods.base import DataSpec, MethodModel
-from annotruth.nn import decay_and_add_, identity_scores, row_probabilities, sum_over_processes
-from annotruth.nn.prism import ConP, DivP, PrismEncoder, confidences, padded, patched, unpatched
+from annotruth.nn import UNetEncoder, decay_and_add_, identity_scores, pad_end, row_probabilities, sum_over_processes
+from annotruth.nn.backbones import crop_end, whole_strides
+from annotruth.nn.prism import ConP, DivP, confidences, patched, unpatched, whole_patches
 
 MIN_CONFIDENCE, MAX_CONFIDENCE = 0.1, 0.9
 """Range of the confidences that training begins with (eq. 14)."""
@@ -53,23 +54,29 @@ class Step(NamedTuple):
 
 
 class Prism(nn.Module):
-    """The truth model: an encoder, and ConP. A network of the user's own adds its class scores to the image."""
+    """The truth model: a U-Net's encoder, and ConP. A network of the user's own adds its class scores to the image."""
 
     def __init__(self, spec: DataSpec, integration: str, network: nn.Module | None) -> None:
         super().__init__()
         self.network = network
         channels = spec.channels + (spec.classes if network is not None else 0)
-        self.encoder = PrismEncoder(channels, spec.dims)
-        self.conp = ConP(spec.raters, spec.classes, spec.dims, integration)
-        if spec.dims == 2:  # places' channels lie together, as attention and the processor's convolutions want them
-            for part in (self.encoder, self.conp):
-                part.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.encoder = UNetEncoder(channels, spec.plan)
+        self.conp = ConP(spec.raters, spec.classes, spec.plan, integration)
+        self.stride = whole_patches(spec.plan)
 
     def features(self, images: Tensor) -> list[Tensor]:
-        """Features of images (batch, channels, *spatial), padded to a multiple of the stride."""
+        """Features of images (batch, channels, *spatial), padded; as far as they do not depend on confidences."""
         if self.network is not None:
             images = torch.cat([images, self.network(images)], dim=1)
-        return self.encoder(padded(images, 0.0))
+        return self.conp.coarse(self.encoder(self.padded(images)))
+
+    def padded(self, values: Tensor, fill: float = 0.0) -> Tensor:
+        """Values (batch, channels, *spatial), filled up at their far ends to whole strides and whole patches."""
+        return pad_end(values, self.padded_size(values), fill)
+
+    def padded_size(self, values: Tensor) -> list[int]:
+        """The spatial size that values (batch, channels, *spatial) are padded to."""
+        return whole_strides(values.shape[2:], self.stride)
 
 
 class PrismModel(MethodModel):
@@ -125,7 +132,7 @@ class PrismModel(MethodModel):
         """
         features = self.truth.features(images)
         trust = trusted(trust, self.annotators.raters, images)
-        confidence = everywhere(START_CONFIDENCE * trust, images).expand(-1, -1, *padded(images, 0.0).shape[2:])
+        confidence = everywhere(START_CONFIDENCE * trust, images).expand(-1, -1, *self.truth.padded_size(images))
         last = self.recurrences - 1 if recurrence is None else recurrence
         for _ in range(last):
             confidence = self.step(features, confidence).confidences(trust)
@@ -174,6 +181,4 @@ def everywhere(values: Tensor, like: Tensor) -> Tensor:
 
 def cropped(values: Tensor, images: Tensor) -> Tensor:
     """Values (..., *spatial) without what was padded to the images."""
-    size = images.shape[2:]
-    window = [slice(None)] * (values.ndim - len(size)) + [slice(length) for length in size]
-    return values[tuple(window)]
+    return crop_end(values, images.shape[2:])

@@ -39,9 +39,9 @@ JUDGED_FROM = 0.3
 class DrawingAnnotators(PixelAnnotators):
     """A matrix per drawing and pixel, and M, which all negative drawings share: what is learnt of how people err."""
 
-    def __init__(self, in_channels: int, drawings: int, classes: int, dims: int, learnt: bool) -> None:
-        super().__init__(in_channels, drawings, classes, dims=dims)
-        self.complement = Complement(classes, learnt)
+    def __init__(self, drawings: int, spec: DataSpec, learnt: bool) -> None:
+        super().__init__(spec.channels, drawings, spec.classes, spec.dims, plan=spec.network)
+        self.complement = Complement(spec.classes, learnt)
 
 
 class CoarseModel(MethodModel):
@@ -131,7 +131,7 @@ class CoarseCM(Stages, LearnsFromTruth, ShowsPanels, Method[CoarseModel]):
 
     def annotator_model(self, spec: DataSpec) -> nn.Module:
         drawings = spec.raters * (1 if self.matrices == "shared" else 2)
-        return DrawingAnnotators(spec.channels, drawings, spec.classes, spec.dims, self.complement == "learnt")
+        return DrawingAnnotators(drawings, spec, self.complement == "learnt")
 
     def objective_is_final(self, model: CoarseModel, progress: float) -> bool:
         # Learnt errors change the form of the loss, but held-out marks are as likely before and after: the best counts.

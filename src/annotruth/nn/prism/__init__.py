@@ -2,7 +2,7 @@
 
 from annotruth.nn.prism.fusion import RULES, SLIPS, Rule, confidences, decided, fuse, opinions, said, shares
 from annotruth.nn.prism.losses import mask_loss, multi_head_loss, shuffle_loss, ssim_loss
-from annotruth.nn.prism.networks import INTEGRATIONS, PATCH, ConP, DivP, PrismEncoder, padded, patched, unpatched
+from annotruth.nn.prism.networks import INTEGRATIONS, PATCH, ConP, DivP, patched, unpatched, whole_patches
 
 __all__ = [
     "INTEGRATIONS",
@@ -11,7 +11,6 @@ __all__ = [
     "SLIPS",
     "ConP",
     "DivP",
-    "PrismEncoder",
     "Rule",
     "confidences",
     "decided",
@@ -19,11 +18,11 @@ __all__ = [
     "mask_loss",
     "multi_head_loss",
     "opinions",
-    "padded",
     "patched",
     "said",
     "shares",
     "shuffle_loss",
     "ssim_loss",
     "unpatched",
+    "whole_patches",
 ]

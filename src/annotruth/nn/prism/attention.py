@@ -15,7 +15,7 @@ from annotruth.nn.backbones import pad_end
 LONGEST_WINDOW = {2: 4, 3: 3}
 """Longest side of a window, by number of spatial axes: convolutions see further, attention need not."""
 HEAD_CHANNELS = 16
-"""Channels of one head of attention."""
+"""Channels of one head of attention; more, where they cannot be shared out so."""
 
 
 class Windows:
@@ -80,6 +80,18 @@ def attend(query: Tensor, key: Tensor, value: Tensor, heads: int, seen: Tensor |
     return F.scaled_dot_product_attention(q, k, v, attn_mask=seen).transpose(1, 2)
 
 
+def heads_for(channels: int) -> int:
+    """How many heads of the same number of channels, 16 at least if there are so many.
+
+    Examples
+    --------
+    >>> heads_for(64), heads_for(40), heads_for(8)
+    (4, 2, 1)
+    """
+    most = max(channels // HEAD_CHANNELS, 1)
+    return next(heads for heads in range(most, 0, -1) if channels % heads == 0)
+
+
 class Positions(nn.Module):
     """A learnt vector for each place of a window."""
 
@@ -125,7 +137,7 @@ class CrossAttention(nn.Module):
         f, w = windows.cut(features), windows.cut(confidences)
         query = self.query(w + self.of_confidences(windows.lengths))
         key = self.key(f + self.of_features(windows.lengths))
-        found = attend(query, key, self.value(f), f.shape[2] // HEAD_CHANNELS, windows.seen(features))
+        found = attend(query, key, self.value(f), heads_for(f.shape[2]), windows.seen(features))
         x = self.norms[0](f + w + self.out(found.flatten(2)))
         return windows.join(self.norms[1](x + self.mlp(x)))
 
@@ -142,7 +154,7 @@ class SelfAttention(nn.Module):
 
     def forward(self, places: Tensor, positions: Tensor, seen: Tensor | None) -> Tensor:
         query, key = self.query_key(places + positions).chunk(2, dim=2)
-        found = attend(query, key, self.value(places), places.shape[2] // HEAD_CHANNELS, seen)
+        found = attend(query, key, self.value(places), heads_for(places.shape[2]), seen)
         x = self.norms[0](places + self.out(found.flatten(2)))
         return self.norms[1](x + self.mlp(x))
 

@@ -4,84 +4,72 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from math import lcm
 
 import torch
 import torch.nn.functional as F
-from monai.networks.blocks import ADN, Convolution, ResidualUnit
 from torch import Tensor, nn
 
-from annotruth.nn.backbones import pad_end, whole_strides
+from annotruth.nn.backbones import UNetDecoder
 from annotruth.nn.confusion import identity_scores
+from annotruth.nn.plan import NetworkPlan
 from annotruth.nn.prism.attention import CrossAttention, Positions, RaterHeads, SelfAttention, Windows
 from annotruth.validation import one_of
 
-CHANNELS = (16, 32, 64)
-"""Of the encoder's stages: those of ``annotruth.nn.unet``, at one half, one quarter and one quarter of the size."""
-STRIDE = PATCH = 4
+PATCH = 4
+"""Side of the patches of a mask that DivP gives matrices for."""
+CONFIDENT_STAGES = 2
+"""Confidences come in at so many stages, where a plan has them: those after the first, at one half and one quarter."""
+NORM = ("group", {"num_groups": 1, "affine": True})
+"""Over all channels of an item. A norm of each channel by itself would take away what is the same at every pixel, as
+the confidences are that prediction begins with and those that users give."""
 MIN_CONFIDENCE = 0.02
 """Confidences below this are taken for this, so that logarithms stay finite."""
 
 
-class PrismEncoder(nn.Module):
-    """The encoder of ``annotruth.nn.unet``: images (batch, channels, *spatial) to features of three stages.
-
-    Sides must be multiples of :data:`STRIDE`.
-    """
-
-    def __init__(self, in_channels: int, dims: int = 2) -> None:
-        super().__init__()
-        widths, strides = (in_channels, *CHANNELS), (2, 2, 1)
-        self.stages = nn.ModuleList(
-            [
-                ResidualUnit(dims, before, after, strides=stride, subunits=1, norm="batch")
-                for (before, after), stride in zip(pairwise(widths), strides)
-            ]
-        )
-
-    def forward(self, images: Tensor) -> list[Tensor]:
-        features = [images]
-        for stage in self.stages:
-            features.append(stage(features[-1]))
-        return features[1:]
-
-
-class SeparableHalving(nn.Module):
-    """A depth-wise convolution that halves maps, and a point-wise one that mixes them.
+class SeparableStep(nn.Module):
+    """A depth-wise convolution that makes maps coarser by a stride per axis, and a point-wise one that mixes them.
 
     Nothing comes between the two, so that they are computed as the one convolution that they amount to.
 
     Examples
     --------
-    >>> SeparableHalving(3, 8, dims=2)(torch.rand(1, 3, 6, 4)).shape
-    torch.Size([1, 8, 3, 2])
+    >>> SeparableStep(3, 8, stride=(2, 1))(torch.rand(1, 3, 6, 4)).shape
+    torch.Size([1, 8, 3, 4])
     """
 
-    def __init__(self, before: int, after: int, dims: int) -> None:
+    def __init__(self, before: int, after: int, stride: tuple[int, ...]) -> None:
         super().__init__()
-        convolution = nn.Conv2d if dims == 2 else nn.Conv3d
-        self.depth_wise = convolution(before, before, kernel_size=2, stride=2, groups=before, bias=False)
+        convolution = nn.Conv2d if len(stride) == 2 else nn.Conv3d
+        self.stride = stride
+        self.depth_wise = convolution(before, before, stride, stride, groups=before, bias=False)  # type: ignore[arg-type]
         self.point_wise = convolution(before, after, kernel_size=1)
-        self.convolve = F.conv2d if dims == 2 else F.conv3d
+        self.convolve = F.conv2d if len(stride) == 2 else F.conv3d
 
     def forward(self, maps: Tensor) -> Tensor:
         together = self.point_wise.weight * self.depth_wise.weight.transpose(0, 1)
-        return self.convolve(maps, together, self.point_wise.bias, stride=2)
+        return self.convolve(maps, together, self.point_wise.bias, stride=self.stride)
 
 
 class ConfidenceEmbedding(nn.Module):
-    """Log-confidences (batch, raters, *spatial) as features of the decoder's stages, by separable convolutions."""
+    """Log-confidences (batch, raters, *spatial) as features of a plan's stages, by separable convolutions.
 
-    def __init__(self, raters: int, channels: tuple[int, int], dims: int) -> None:
+    Parameters
+    ----------
+    widths, strides : of these stages, see :class:`~annotruth.nn.NetworkPlan`
+    """
+
+    def __init__(self, raters: int, widths: Sequence[int], strides: Sequence[tuple[int, ...]]) -> None:
         super().__init__()
         self.steps = nn.ModuleList(
             [
-                nn.Sequential(SeparableHalving(before, after, dims), nn.PReLU())
-                for before, after in pairwise((raters, *channels))
+                nn.Sequential(SeparableStep(before, after, stride), nn.PReLU())
+                for (before, after), stride in zip(pairwise((raters, *widths)), strides)
             ]
         )
 
     def forward(self, log_confidences: Tensor) -> list[Tensor]:
-        """Embeddings at one half and at one quarter of the size."""
+        """Embeddings at the stages' resolutions, from fine to coarse."""
         embedded = [log_confidences]
         for step in self.steps:
             embedded.append(step(embedded[-1]))
@@ -132,55 +120,47 @@ INTEGRATIONS: dict[str, Callable[[int, int], nn.Module]] = {
 with."""
 
 
-class Contiguous(nn.Module):
-    """Lays maps out class by class: where there are few channels, norms are far quicker than with them side by side."""
+class ConP(UNetDecoder):
+    """The converging prism: a U-Net's decoder whose features are looked up by confidences before its last steps up.
 
-    def forward(self, maps: Tensor) -> Tensor:
-        return maps.contiguous()
-
-
-class ConP(nn.Module):
-    """The converging prism: a U-Net's decoder whose features are looked up by confidences before each step up.
+    Confidences come in at one half and one quarter of the resolution (see :data:`CONFIDENT_STAGES`). What is coarser
+    does not depend on them, and is decoded once, by :meth:`coarse`, for all recurrences.
 
     Parameters
     ----------
     raters, classes : how many there are
-    dims : 2 or 3 spatial axes
+    plan : the stages of the encoder
     integration : how confidences come in: "attention", or "concat" or "convlstm" to compare with
 
     Examples
     --------
-    >>> encoder, conp = PrismEncoder(in_channels=1), ConP(raters=3, classes=2)
+    >>> from annotruth.nn import UNetEncoder, plan_network
+    >>> plan = plan_network((16, 16))
+    >>> encoder, conp = UNetEncoder(1, plan), ConP(raters=3, classes=2, plan=plan)
     >>> images, confidences = torch.rand(2, 1, 16, 16), torch.full((2, 3, 16, 16), 0.5)
-    >>> conp(encoder(images), confidences).shape  # logits
+    >>> conp(conp.coarse(encoder(images)), confidences).shape  # logits
     torch.Size([2, 2, 16, 16])
     """
 
-    def __init__(self, raters: int, classes: int, dims: int = 2, integration: str = "attention") -> None:
-        super().__init__()
-        half, quarter, deep = CHANNELS
+    def __init__(self, raters: int, classes: int, plan: NetworkPlan, integration: str = "attention") -> None:
+        super().__init__(classes, plan, NORM)
         integrate = INTEGRATIONS[one_of(integration, tuple(INTEGRATIONS), "integration")]
-        self.embedding = ConfidenceEmbedding(raters, (half, deep), dims)
-        self.low, self.high = integrate(deep, dims), integrate(half, dims)
-        # As in annotruth.nn.unet, stage by stage.
-        self.up = nn.Sequential(
-            Convolution(dims, quarter + deep, half, strides=2, is_transposed=True, norm="batch"),
-            ResidualUnit(dims, half, half, subunits=1, norm="batch"),
-        )
-        self.out = nn.Sequential(
-            Convolution(dims, 2 * half, classes, strides=2, is_transposed=True, conv_only=True),
-            Contiguous(),
-            # A slope that is learnt may pass through 0; with as few channels as classes, one of these is then lost.
-            ADN(in_channels=classes, norm="batch", norm_dim=dims, act=("leakyrelu", {"negative_slope": 0.25})),
-            ResidualUnit(dims, classes, classes, subunits=1, norm="batch", last_conv_only=True),
-        )
+        stages = slice(1, 1 + CONFIDENT_STAGES)
+        self.embedding = ConfidenceEmbedding(raters, plan.widths[stages], plan.strides[stages])
+        self.integrations = nn.ModuleList([integrate(width, plan.dims) for width in plan.widths[stages]])
 
-    def forward(self, features: list[Tensor], confidences: Tensor) -> Tensor:
-        """Logits (batch, classes, *spatial) from the encoder's features and confidences (batch, raters, …)."""
-        at_half, at_quarter = self.embedding(confidences.clamp_min(MIN_CONFIDENCE).log())
-        low = self.low(features[2], at_quarter)
-        high = self.high(self.up(torch.cat([features[1], low], dim=1)), at_half)
-        return self.out(torch.cat([features[0], high], dim=1))
+    def coarse(self, features: list[Tensor]) -> list[Tensor]:
+        """The encoder's features, decoded up to where confidences come in."""
+        return self.decode(features, len(self.integrations))
+
+    def forward(self, features: list[Tensor], confidences: Tensor) -> Tensor:  # type: ignore[override]
+        """Logits (batch, classes, *spatial) from features of :meth:`coarse` and confidences (batch, raters, …)."""
+        embedded = self.embedding(confidences.clamp_min(MIN_CONFIDENCE).log())
+        decoded = list(features)
+        for stage in reversed(range(len(embedded))):
+            decoded[stage + 1] = self.integrations[stage](decoded[stage + 1], embedded[stage])
+            decoded[stage] = self.steps[stage](decoded[stage + 1], decoded[stage])
+        return self.logits(decoded)
 
 
 class DivP(nn.Module):
@@ -231,15 +211,16 @@ class DivP(nn.Module):
         return windows.join(scores.flatten(2)).unflatten(1, (self.raters, self.classes, self.classes))
 
 
-def padded(values: Tensor, fill: float) -> Tensor:
-    """Values (batch, channels, *spatial) with far ends filled up to a multiple of the stride, and to two at least.
+def whole_patches(plan: NetworkPlan) -> tuple[int, ...]:
+    """What sides must be multiples of, along each axis: of the plan's stride, and of the patch.
 
     Examples
     --------
-    >>> padded(torch.zeros(1, 1, 5, 12), 1.0).shape
-    torch.Size([1, 1, 8, 12])
+    >>> from annotruth.nn import plan_network
+    >>> whole_patches(plan_network((64, 8)))
+    (16, 4)
     """
-    return pad_end(values, whole_strides(values.shape[2:], STRIDE), fill)
+    return tuple(lcm(stride, PATCH) for stride in plan.stride)
 
 
 def patched(values: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from annotruth.reporting import tiles
 from annotruth.reporting.case_statistics import Case
 from annotruth.reporting.gallery import MOST_RATERS, Gallery, Tile
+from annotruth.reporting.model import spacing_of
 from annotruth.reporting.panels import Page, Panel, panel
 from annotruth.reporting.words import percent
 
@@ -40,8 +41,9 @@ def recurrences(page: Page) -> Panel | None:
 def _strip(gallery: Gallery, case: Case, recurrence: int) -> Strip:
     model = gallery.model
     view, image = gallery.view(case.index), gallery.ann.item_image(case.index)
-    posterior = tiles.cut(model.predict_proba(image[None], recurrence=recurrence)[0], view.plane)  # type: ignore[call-arg]
-    confidences = tiles.cut(model.rater_confidences_(image, recurrence=recurrence), view.plane)  # type: ignore[attr-defined]
+    asked = {"recurrence": recurrence, **spacing_of(gallery.ann, case.index)}
+    posterior = tiles.cut(model.predict_proba(image[None], **asked)[0], view.plane)
+    confidences = tiles.cut(model.rater_confidences_(image, **asked), view.plane)  # type: ignore[attr-defined]
     labels = posterior.argmax(axis=0)
     after = f"after recurrence {recurrence}"
     made = [
