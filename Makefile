@@ -42,6 +42,7 @@ tables: $(VENV)/.installed
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks $(if $(DATA),--data $(DATA))
 	$(BIN)/python -m benchmarks.loss
+	$(BIN)/python -m benchmarks.training
 	$(BIN)/python -m benchmarks.modules
 
 clean:

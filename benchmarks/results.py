@@ -68,7 +68,7 @@ def report(name: str, title: str, before: str, after: str, rows: Iterable[Row], 
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.json").write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
     (folder / f"{name}.md").write_text("\n\n".join(part for part in parts if part) + "\n")
-    return 0 if all(row.passed for row in measured) else 1
+    return 1 if any(row.passed is False for row in measured) else 0
 
 
 def _table(rows: list[Row]) -> list[str]:

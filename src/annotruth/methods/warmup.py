@@ -156,7 +156,7 @@ class Consensus(nn.Module):
         votes = torch.stack([(labels == number).sum(dim=1) for number in range(classes)], dim=1)
         people = votes.sum(dim=1, keepdim=True)
         enough = people >= ENOUGH_LABELS
-        voted = sum_over_processes(torch.stack([enough.sum(), (people > 0).sum()]).float())
+        voted = sum_over_processes(torch.stack([torch.count_nonzero(enough), torch.count_nonzero(people)]).float())
         decay_and_add_(self.voted, voted, COUNT_DECAY)
         hard = one_hot_argmax(torch.where(enough, votes + expected, self._favoured(log_truth))).flatten(2)
         expected = expected.flatten(2)
@@ -193,18 +193,23 @@ class Consensus(nn.Module):
 
         A logarithm, up to a constant.
         """
-        labelled = is_labelled(labels, self.counts.shape[1]).sum(dim=1, keepdim=True).clamp_min(1)
-        prior = (self.expected / self.expected.sum()).log().view(1, -1, *[1] * (labels.ndim - 2))
-        voices = (min(len(self.counts), MAX_VOICES) / labelled).clamp_min(1)
-        return self._log_likelihood(labels, raters) * voices + prior
+        people = is_labelled(labels, self.counts.shape[1]).sum(dim=1, keepdim=True)
+        return self._evidence(self._log_likelihood(labels, raters), people)
+
+    def _evidence(self, log_likelihood: Tensor, people: Tensor) -> Tensor:
+        prior = (self.expected / self.expected.sum()).log().view(1, -1, *[1] * (people.ndim - 2))
+        voices = (min(len(self.counts), MAX_VOICES) / people.clamp_min(1)).clamp_min(1)
+        return log_likelihood * voices + prior
 
     def loss(self, log_truth: Tensor, labels: Tensor, raters: Tensor | None = None) -> Tensor:
         """The loss, averaged over the pixels that anybody labelled."""
         people = is_labelled(labels, log_truth.shape[1]).sum(dim=1)
-        together = (log_truth + self._log_likelihood(labels, raters)).logsumexp(dim=1)
-        bound = (log_truth.exp() * (self.evidence(labels, raters) - log_truth)).sum(dim=1)
+        log_likelihood = self._log_likelihood(labels, raters)
+        together = (log_truth + log_likelihood).logsumexp(dim=1)
+        evidence = self._evidence(log_likelihood, people.unsqueeze(1))
+        bound = (log_truth.exp() * (evidence - log_truth)).sum(dim=1)
         gain = torch.where(people >= ENOUGH_LABELS, together, bound)
-        return -(gain * (people > 0)).sum() / (people > 0).sum().clamp_min(1)
+        return -(gain * (people > 0)).sum() / torch.count_nonzero(people).clamp_min(1)
 
 
 class TraceRule(nn.Module):

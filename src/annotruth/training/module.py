@@ -38,15 +38,17 @@ class MethodModule(L.LightningModule):
         self.stages = method.stages
         self.learning_rate, self.seed = learning_rate, seed
         self.names = names  # of classes and raters: a checkpoint belongs to them
+        self._steps = 0  # of the whole training, known when it begins
 
     @property
     def progress(self) -> float:
         """How much of the training is done, 0 to 1."""
-        return min(self.global_step / max(float(self.trainer.estimated_stepping_batches), 1.0), 1.0)
+        return min(self.global_step / max(self._steps, 1), 1.0)
 
     def on_train_epoch_start(self) -> None:
         # Whatever a method draws at random depends on the seed and the epoch alone, resumed or not.
         torch.manual_seed(hash((self.seed, self.current_epoch, self.global_rank)) % 2**63)
+        self._explained, self._n_labels = torch.zeros((), device=self.device), 0
         self.model.eval()
         with torch.no_grad():
             self.stages.begin_epoch(self.model, self._batches(), self.progress)
@@ -57,14 +59,22 @@ class MethodModule(L.LightningModule):
         loss, likelihood = self.method.loss(self.model, batch, self.progress)
         n_labels = _count_labels(batch.labels)
         weight = self._weight(n_labels, loss)
-        self.log(
-            "train_loss", likelihood, on_step=False, on_epoch=True, prog_bar=True, batch_size=n_labels, sync_dist=True
-        )
+        self._explained, self._n_labels = self._explained + likelihood * n_labels, self._n_labels + n_labels
+        if self.trainer.is_last_batch:  # and not at every step, where it would cost as much as a small network
+            self.log(
+                "train_loss", self._explained / self._n_labels, on_step=False, on_epoch=True, prog_bar=True,
+                batch_size=self._n_labels, sync_dist=True,
+            )  # fmt: skip
         return loss * weight
 
     def _weight(self, n_labels: int, loss: Tensor) -> float:
         """How much this process's loss counts, so that the mean over processes is the mean over all their labels."""
-        ours = torch.tensor([n_labels, not torch.isfinite(loss)], dtype=torch.float32, device=loss.device)
+        is_bad = not torch.isfinite(loss)
+        if self.trainer.world_size == 1:
+            if is_bad:
+                raise self._failure("loss", loss)
+            return 1.0
+        ours = torch.tensor([n_labels, is_bad], dtype=torch.float32, device=loss.device)
         everybody = self.trainer.strategy.reduce(ours.clone(), reduce_op="sum")
         if everybody[1] > 0:  # then all processes stop, or the others would wait for this one
             raise self._failure("loss", loss)
@@ -133,15 +143,16 @@ class MethodModule(L.LightningModule):
         if annotators:
             groups.append({"params": annotators, "lr": self.learning_rate * self.method.annotator_rate})
         optimiser = RowAdamW(groups, fused=True)
-        steps = int(self.trainer.estimated_stepping_batches)
-        schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, [group["lr"] for group in groups], total_steps=steps)
+        self._steps = int(self.trainer.estimated_stepping_batches)
+        rates = [group["lr"] for group in groups]
+        schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, rates, total_steps=self._steps)
         return {"optimizer": optimiser, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
 
 def _count_labels(labels: Tensor) -> int:
     """How many labels a batch holds: its weight in an average per label."""
     missing = MISSING_PIXEL if labels.dtype == torch.uint8 else MISSING_LABEL
-    return max(int((labels != missing).sum()), 1)
+    return max(int(torch.count_nonzero(labels != missing)), 1)
 
 
 class History(L.Callback):

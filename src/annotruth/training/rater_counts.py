@@ -22,6 +22,7 @@ from annotruth.fusion.votes import first_answers
 from annotruth.methods import Method, MethodModel
 from annotruth.nn import Confusion, one_hot_argmax
 from annotruth.training.datasets import MaskDataset, loader
+from annotruth.training.memory import keep_freed_memory
 from annotruth.training.raters import hold
 from annotruth.validation import MISSING_PIXEL
 
@@ -61,6 +62,7 @@ class MaskCounts:
 
 
 @torch.no_grad()
+@keep_freed_memory()
 def count_items(
     method: Method[Any], model: MethodModel, cases: MaskDataset, batch_size: int, patch: Sequence[int] | None = None
 ) -> MaskCounts:

@@ -27,6 +27,7 @@ from annotruth.errors import AnnotruthError, InputError
 from annotruth.nn import training_together
 from annotruth.training.batch_norm import shared_batch_norm
 from annotruth.training.datasets import EpochSampler, Items, loader
+from annotruth.training.memory import keep_freed_memory
 from annotruth.training.module import History, MethodModule
 from annotruth.training.storage import to_json
 from annotruth.validation import one_of
@@ -124,14 +125,15 @@ def run_training(
         best = ModelCheckpoint(
             dirpath=(folder or Path(scratch)) / "checkpoints", filename="best", save_last=folder is not None,
             monitor="judged" if validation is not None else None, enable_version_counter=False,
+            save_weights_only=folder is None,  # what nobody can resume from
         )  # fmt: skip
         history = History(None if folder is None else folder / "logs" / "metrics.csv")
         callbacks: list[L.Callback] = [history, best, _Settings(settings)]
         if validation is not None:
             callbacks.append(_Stopping("judged", patience=schedule.patience, check_finite=False))
         if schedule.progress:
-            callbacks.append(RichProgressBar(leave=False))
-        with _quiet(), _repeatable(schedule.accelerator), _in_step(module, schedule.processes):
+            callbacks.append(RichProgressBar(refresh_rate=10, leave=False))  # times a second
+        with _quiet(), _repeatable(schedule.accelerator), _in_step(module, schedule.processes), keep_freed_memory():
             trainer = L.Trainer(
                 max_epochs=schedule.max_epochs,
                 accelerator=schedule.accelerator,

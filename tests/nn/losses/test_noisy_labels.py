@@ -6,6 +6,7 @@ import math
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from annotruth.errors import InputError
@@ -26,6 +27,19 @@ def test_a_perfect_prediction_costs_nothing():
         loss, likelihood = noisy_label_loss(sure(truth, 2), confusion, labels)
         assert loss.item() == pytest.approx(0, abs=1e-6)
         assert likelihood.item() == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.parametrize("trace_weight", [0.0, 0.5])
+def test_raters_at_their_word_give_the_cross_entropy_of_their_labels(trace_weight):
+    torch.manual_seed(0)
+    logits, labels = torch.randn(2, 3, 5, 4, requires_grad=True), torch.randint(3, (2, 2, 5, 4))
+    labels[0, 1, 2:], labels[1, 0, 0] = 255, 255
+    loss, likelihood = noisy_label_loss(logits.log_softmax(dim=1), IdentityConfusion(2, 3), labels, trace_weight)
+    pairs = logits[:, None].expand(-1, 2, -1, -1, -1)
+    expected = F.cross_entropy(pairs.flatten(0, 1), labels.flatten(0, 1), ignore_index=255)
+    torch.testing.assert_close(likelihood, expected.detach())
+    assert loss.item() == pytest.approx(expected.item() + trace_weight)  # the probabilities of a pixel sum to 1
+    torch.testing.assert_close(*(torch.autograd.grad(one, logits)[0] for one in (loss, expected)))
 
 
 def test_the_loss_by_hand():

@@ -55,7 +55,7 @@ class Confusion(ABC):
         """
         row_weight = full_weight(log_truth) if row_weight is None else row_weight.detach()
         labelled = is_labelled(labels, log_truth.shape[1])
-        count = labelled.sum().clamp_min(1)
+        count = torch.count_nonzero(labelled).clamp_min(1)  # a third of the time of sum()
         log_likelihood, trace = self.likelihood(log_truth, labels, row_weight)
         negative = -log_likelihood.sum() / count
         if trace_weight == 0:
@@ -113,10 +113,23 @@ class IdentityConfusion(Confusion):
     def dense(self) -> Tensor:
         return torch.eye(self.classes, device=self.device).expand(1, self.raters, -1, -1)
 
+    def loss(
+        self, log_truth: Tensor, labels: Tensor, trace_weight: float = 0.0, row_weight: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """As of any confusion; without a weight on the trace it is not computed, and this is cross-entropy."""
+        if trace_weight != 0:
+            return super().loss(log_truth, labels, trace_weight, row_weight)
+        count = torch.count_nonzero(is_labelled(labels, self.classes)).clamp_min(1)
+        negative = -self._log_likelihood(log_truth, labels).sum() / count
+        return negative, negative.detach()
+
     def _explain(self, log_truth: Tensor, labels: Tensor, row_weight: Tensor) -> tuple[Tensor, Tensor]:
-        log_likelihood = log_truth.gather(1, class_index(labels, self.classes))
-        log_likelihood = log_likelihood.masked_fill(~is_labelled(labels, self.classes), 0)
-        return log_likelihood, row_weight.sum(dim=1, keepdim=True).repeat(1, self.raters, 1)
+        trace = row_weight.sum(dim=1, keepdim=True).repeat(1, self.raters, 1)
+        return self._log_likelihood(log_truth, labels), trace
+
+    def _log_likelihood(self, log_truth: Tensor, labels: Tensor) -> Tensor:
+        observed = log_truth.gather(1, class_index(labels, self.classes))
+        return observed.masked_fill(~is_labelled(labels, self.classes), 0)
 
     def _summed_rows(self, truth: Tensor) -> Tensor:
         return torch.diag_embed(truth.sum(dim=2))[:, None].expand(-1, self.raters, -1, -1)

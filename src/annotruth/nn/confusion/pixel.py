@@ -130,7 +130,7 @@ class _PixelLoss(torch.autograd.Function):
         ctx: Any, log_truth: Tensor, scores: Tensor, labels: Tensor, trace_weight: float, row_weight: Tensor
     ) -> tuple[Tensor, Tensor]:
         labelled = is_labelled(labels, scores.shape[2])
-        count = labelled.sum().clamp_min(1)
+        count = torch.count_nonzero(labelled).clamp_min(1)
         negative, trace = log_truth.new_zeros(()), log_truth.new_zeros(())
         learning = any(ctx.needs_input_grad)
         if learning:

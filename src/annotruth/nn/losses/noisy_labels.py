@@ -61,5 +61,5 @@ def noisy_label_loss(
     >>> loss.backward()
     """
     one_of(trace, ("posterior", "plain"), "trace")
-    row_weight = log_truth.detach().exp() if trace == "posterior" else None
+    row_weight = log_truth.detach().exp() if trace == "posterior" and trace_weight != 0 else None
     return confusion.loss(log_truth, labels, trace_weight, row_weight)
