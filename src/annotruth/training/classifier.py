@@ -40,7 +40,7 @@ class Classifier(ClassifierMixin, Estimator):
         (batch, channels, *spatial) or features (batch, features) to class logits (batch, classes); None = "resnet" or
         "mlp"
     max_epochs : passes over the training items at most; None = 30, or as many as make 600 steps; fewer for "resnet" and
-        MONAI's where items are many: as many as show 200,000 of them, at least 12
+        MONAI's where items are many: as many as show 200,000 of them, at least 16
     batch_size : items per step; None = 50; for "resnet" and MONAI's 128, or so few that an epoch has 32 steps
     learning_rate : its peak; it rises at first and then falls to nothing. None = what suits the network: 0.01 for
         "resnet", 0.003 for "cnn", 0.02 for "linear", 0.001 for others

@@ -25,11 +25,11 @@ class Recipe:
 
     Examples
     --------
-    >>> pictures = Recipe(0.01, batch_size=128, batches=32, epochs=(12, 30), items_seen=200_000)
+    >>> pictures = Recipe(0.01, batch_size=128, batches=32, epochs=(16, 30), items_seen=200_000)
     >>> [pictures.batch_for(items) for items in (100, 2000, 45_000)]
     [16, 62, 128]
     >>> [pictures.epochs_for(items, pictures.batch_for(items)) for items in (100, 2000, 12_500, 45_000)]
-    [86, 30, 16, 12]
+    [86, 30, 16, 16]
     """
 
     learning_rate: float
@@ -51,8 +51,8 @@ class Recipe:
 
 
 RECIPES = {
-    "resnet": Recipe(0.01, batch_size=128, batches=32, epochs=(12, 30), items_seen=200_000),
-    "monai": Recipe(0.001, batch_size=128, batches=32, epochs=(12, 30), items_seen=200_000),
+    "resnet": Recipe(0.01, batch_size=128, batches=32, epochs=(16, 30), items_seen=200_000),
+    "monai": Recipe(0.001, batch_size=128, batches=32, epochs=(16, 30), items_seen=200_000),
     "cnn": Recipe(0.003),
     "resnet of 0.1": Recipe(0.003),
     "mlp": Recipe(0.001),
