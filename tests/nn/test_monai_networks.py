@@ -15,7 +15,7 @@ from annotruth.nn.monai_networks import monai_network
     ("name", "dims", "stride"),
     [
         ("SegResNet", 2, 8), ("SegResNet", 3, 8), ("UNet", 2, 8), ("UNet", 3, 8), ("BasicUNet", 2, 16),
-        ("AttentionUnet", 2, 8), ("FlexibleUNet", 2, 32),
+        ("AttentionUnet", 2, 8), ("FlexibleUNet", 2, 32), ("SwinUNETR", 2, 32),
     ],
 )  # fmt: skip
 def test_segmentation_networks_take_images_of_any_size(name, dims, stride):

@@ -22,6 +22,7 @@ from annotruth.nn import (
     IdentityAnnotators,
     NetworkPlan,
     classifier_network,
+    dice_loss,
     noisy_label_loss,
     plan_network,
     unet,
@@ -131,6 +132,8 @@ class Method(Generic[M]):
     """Whether the raters' labels teach the network, so that their errors can mislead it."""
     shrinks_trace: ClassVar[bool] = False
     """Whether the loss makes matrices as diffuse as labels allow, so that too much of it may make them too diffuse."""
+    learns_overlap: ClassVar[bool] = False
+    """Whether the loss of masks adds their Dice to the likelihood; where there is one mask to learn for each item."""
     annotator_rate: ClassVar[float] = 1.0
     """The annotator model's learning rate, as a multiple of the truth model's."""
 
@@ -171,11 +174,16 @@ class Method(Generic[M]):
     # -- learning -----------------------------------------------------------------------------------------------
 
     def loss(self, model: M, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
-        """The loss to minimise, and the negative log-likelihood of the labels.
+        """The loss to minimise, and what weights are judged by: the negative log-likelihood of the labels, mostly.
 
         ``progress`` runs from 0 to 1 over the training.
         """
-        return noisy_label_loss(model.log_truth(batch.images), model.rater_confusion(batch), batch.labels)
+        log_truth = model.log_truth(batch.images)
+        loss, likelihood = noisy_label_loss(log_truth, model.rater_confusion(batch), batch.labels)
+        if not self.learns_overlap or batch.labels.ndim == 2:
+            return loss, likelihood
+        loss = loss + dice_loss(log_truth, batch.labels[:, 0])
+        return loss, loss.detach()
 
     @property
     def stages(self) -> Stages:

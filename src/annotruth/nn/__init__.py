@@ -42,7 +42,7 @@ from annotruth.nn.labels import (
     sum_over_processes,
     training_together,
 )
-from annotruth.nn.losses import noisy_label_loss, smoothness_loss
+from annotruth.nn.losses import dice_loss, noisy_label_loss, smoothness_loss
 from annotruth.nn.monai_networks import monai_network
 from annotruth.nn.plan import NetworkPlan, plan_network
 from annotruth.nn.prob_unet import ProbabilisticUNet
@@ -78,6 +78,7 @@ __all__ = [
     "class_index",
     "classifier_network",
     "decay_and_add_",
+    "dice_loss",
     "identity_scores",
     "is_labelled",
     "linear",

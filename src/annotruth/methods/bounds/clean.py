@@ -23,6 +23,7 @@ class Clean(Method[MethodModel]):
     paper = "upper bound of Zhang et al. 2020"
     summary = "a network on the true labels, where they are known"
     learns_from_raters = False
+    learns_overlap = True
 
     def check(self, annotations: Annotations) -> None:
         if not annotations.has_truth:

@@ -22,6 +22,7 @@ class Majority(Method[MethodModel]):
     name = "majority"
     paper = "baseline of Zhang et al. 2020"
     summary = "a network on the majority vote"
+    learns_overlap = True
 
     def mask_targets(self, annotations: Annotations, index: int) -> Tensor:
         return majority_of(super().mask_targets(annotations, index), len(annotations.classes))

@@ -25,6 +25,7 @@ class Staple(Method[MethodModel]):
     paper = "Warfield et al. 2004; two-stage baseline of Zhang et al. 2020"
     summary = "a network on STAPLE's masks"
     tasks = ("masks",)
+    learns_overlap = True
 
     def estimator(self) -> FusionEstimator:
         """What fuses the masks of one item."""

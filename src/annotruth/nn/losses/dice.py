@@ -1,0 +1,37 @@
+"""How far a mask and the network's own lie on each other."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from annotruth.nn.labels import is_labelled, one_hot
+
+SMOOTH = 1.0
+"""Pixels added to overlap and areas, so that a class that is nowhere to be seen has a slope."""
+
+
+def dice_loss(log_truth: Tensor, labels: Tensor) -> Tensor:
+    """One minus the soft Dice of foreground classes, each over all pixels of the batch that are labelled.
+
+    Small structures count as much as large ones, which they do not in a likelihood: beside that, it is what networks
+    for segmentation are mostly trained by (nnU-Net).
+
+    Parameters
+    ----------
+    log_truth : (batch, classes, *spatial) log-probabilities
+    labels : (batch, *spatial) uint8, 255 = not labelled; class 0 is the background
+
+    Examples
+    --------
+    >>> import torch
+    >>> certain = torch.tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]]]).clamp_min(1e-9).log()
+    >>> dice_loss(certain, torch.tensor([[0, 1, 1]], dtype=torch.uint8)).item()
+    0.0
+    >>> round(dice_loss(certain, torch.tensor([[0, 1, 0]], dtype=torch.uint8)).item(), 3)  # 1 - (2 + 1) / (3 + 1)
+    0.25
+    """
+    classes, over = log_truth.shape[1], (0, *range(2, log_truth.ndim))
+    truth = log_truth.exp() * is_labelled(labels, classes).unsqueeze(1)
+    given = one_hot(labels, classes)
+    overlap, area = (truth * given).sum(over), (truth + given).sum(over)
+    return 1 - ((2 * overlap + SMOOTH) / (area + SMOOTH))[1:].mean()
