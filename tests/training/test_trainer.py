@@ -150,6 +150,14 @@ def test_training_stops_and_goes_back_to_the_best_epoch(cases, tiny, weights, sa
     assert same({name.removeprefix("model."): value for name, value in best["state_dict"].items()}, weights(model))
 
 
+@pytest.mark.parametrize("method", ["majority", "staple"])
+def test_plain_networks_keep_their_last_weights(method, cases, tiny, tmp_path):
+    """Too few held-out masks are there to choose by; training goes on whatever they say."""
+    model = tiny(method, max_epochs=5, patience=1, validation=0.25, learning_rate=0.5).fit(cases, run_folder=tmp_path)
+    assert len(model.history_) == 5
+    assert torch.load(tmp_path / "checkpoints" / "best.ckpt", weights_only=True)["epoch"] == 4
+
+
 def test_warm_up_is_not_cut_short(cases, tiny, monkeypatch):
     """Before raters' errors are learnt, a plateau says nothing about how well they will be."""
     say(monkeypatch, [1.0 + epoch for epoch in range(10)])

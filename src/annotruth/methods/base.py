@@ -133,7 +133,8 @@ class Method(Generic[M]):
     shrinks_trace: ClassVar[bool] = False
     """Whether the loss makes matrices as diffuse as labels allow, so that too much of it may make them too diffuse."""
     learns_overlap: ClassVar[bool] = False
-    """Whether the loss of masks adds their Dice to the likelihood; where there is one mask to learn for each item."""
+    """Whether the loss of masks adds their Dice to the likelihood; where there is one mask to learn for each item. The
+    last weights are then kept: the likelihood of a few held-out masks says little of their overlap."""
     annotator_rate: ClassVar[float] = 1.0
     """The annotator model's learning rate, as a multiple of the truth model's."""
 
@@ -174,16 +175,15 @@ class Method(Generic[M]):
     # -- learning -----------------------------------------------------------------------------------------------
 
     def loss(self, model: M, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
-        """The loss to minimise, and what weights are judged by: the negative log-likelihood of the labels, mostly.
+        """The loss to minimise, and the negative log-likelihood of the labels.
 
         ``progress`` runs from 0 to 1 over the training.
         """
         log_truth = model.log_truth(batch.images)
         loss, likelihood = noisy_label_loss(log_truth, model.rater_confusion(batch), batch.labels)
-        if not self.learns_overlap or batch.labels.ndim == 2:
-            return loss, likelihood
-        loss = loss + dice_loss(log_truth, batch.labels[:, 0])
-        return loss, loss.detach()
+        if self.learns_overlap and batch.labels.ndim > 2:
+            loss = loss + dice_loss(log_truth, batch.labels[:, 0])
+        return loss, likelihood
 
     @property
     def stages(self) -> Stages:

@@ -102,10 +102,15 @@ class MethodModule(L.LightningModule):
 
     def validation_step(self, batch: Batch, batch_index: int) -> None:
         _, likelihood = self.method.loss(self.model, batch, self.progress)
-        self._log_held_out(likelihood, _count_labels(batch.labels))
+        self._log_held_out(
+            likelihood, _count_labels(batch.labels), self.method.learns_overlap and batch.labels.ndim > 2
+        )
 
-    def _log_held_out(self, likelihood: Tensor, n_labels: int) -> None:
+    def _log_held_out(self, likelihood: Tensor, n_labels: int, later_is_better: bool = False) -> None:
         self.log("val_loss", likelihood, prog_bar=True, batch_size=n_labels, sync_dist=True)
+        if later_is_better:
+            self.log("judged", 1 - self.progress, batch_size=n_labels, sync_dist=True)
+            return
         # While the loss has not taken its final form, the likelihood measures something else: any later one is better.
         early = 0.0 if self.stages.objective_is_final(self.model, self.progress) else BEFORE_FINAL
         self.log("judged", likelihood + early, batch_size=n_labels, sync_dist=True)
