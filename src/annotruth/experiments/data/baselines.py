@@ -54,7 +54,8 @@ class DataSet:
 
 ALL = {"keep": "all"}
 DATA_SETS = {
-    "lidc": DataSet("lidc_crops", lidc.lidc_task, {**ALL, "train": 300, "test": 150}),
+    "lidc": DataSet("lidc_crops", lidc.lidc_task, {**ALL, "train": 700, "test": 150}),
+    "lidc, 300 slices": DataSet("lidc_crops", lidc.lidc_task, {**ALL, "train": 300, "test": 150}),
     "hippocampus": DataSet("hippocampus_msd", hippocampus.slices_task, {**ALL, "train": 300, "test": 150}),
     "hippocampus volumes": DataSet("hippocampus_msd", hippocampus.volumes_task, {**ALL, "train": 40, "test": 39}),
     "acdc": DataSet("acdc_scribbles", coarse_acdc.acdc_task, {"train": 600, "test": 150}),

@@ -124,27 +124,54 @@ def _defaults(name: str, title: str, method: str, of: tuple[str, ...], **more: A
 
 BY_TRUTH = _defaults(
     "baselines-truth",
-    "A plain network with all defaults, taught the truth",
+    "A plain network with all defaults, taught the truth of slices",
     "clean",
-    ("hippocampus", "hippocampus volumes", "acdc", "drive"),
-    findings=(at_least("clean", "dice", {"hippocampus": 0.86, "hippocampus volumes": 0.86, "acdc": 0.85}),),
-    paper={"drive": {"clean": {"dice": 0.8157}}, "hippocampus volumes": {"clean": {"dice": 0.895}}},
+    ("hippocampus", "acdc"),
+    findings=(at_least("clean", "dice", {"hippocampus": 0.86, "acdc": 0.85}),),
+    notes=NOTES,
+)
+VOLUMES = _defaults(
+    "baselines-volumes",
+    "A plain network with all defaults, taught the truth of volumes",
+    "clean",
+    ("hippocampus volumes",),
+    findings=(at_least("clean", "dice", {"hippocampus volumes": 0.86}),),
+    paper={"hippocampus volumes": {"clean": {"dice": 0.895}}},
     notes=(
-        *NOTES,
-        "hippocampus volumes: 40 volumes of 48×64×48 voxels to learn from, 39 held out. The figure beside it is "
-        "nnU-Net's on the Decathlon's own test volumes (0.90 and 0.89), learnt from 260 volumes.",
-        "drive: 14 photographs of 584×565 pixels to learn from, 6 held out, all of DRIVE's test set; the first "
-        "observer is the truth. The figure beside it is of a U-Net on DRIVE's own split, 20 and 20 photographs.",
+        "40 volumes of 48×64×48 voxels to learn from, 39 held out. The figure beside it is nnU-Net's on the Decathlon's "
+        "own test volumes (0.90 and 0.89), learnt from 260 volumes.",
+    ),
+)
+PHOTOGRAPHS = _defaults(
+    "baselines-photographs",
+    "A plain network with all defaults, taught the first observer's vessels",
+    "clean",
+    ("drive",),
+    paper={"drive": {"clean": {"dice": 0.8157}}},
+    notes=(
+        "14 photographs of 584×565 pixels to learn from, 6 held out, all of DRIVE's test set; the first observer is the "
+        "truth. The figure beside it is of a U-Net on DRIVE's own split, 20 and 20 photographs.",
     ),
 )
 BY_VOTE = _defaults(
     "baselines-vote",
-    "A plain network with all defaults, taught the majority vote",
+    "A plain network with all defaults, taught the majority vote of radiologists",
     "majority",
-    ("lidc", "cfos", "kidney"),
+    ("lidc", "lidc, 300 slices"),
     findings=(at_least("majority", "dice", {"lidc": 0.74}),),
     notes=(
         *NOTES,
+        "lidc: all slices of three quarters of the patients, some 630; 300 slices are what other tables learn from. "
+        "Where readers are tied, the vote says background and the reference nodule: the vote itself has a Dice of 0.78 "
+        "to 0.89 with it, depending on the seed.",
+    ),
+)
+FEW = _defaults(
+    "baselines-few",
+    "A plain network with all defaults, taught the majority vote on few large pictures",
+    "majority",
+    ("cfos", "kidney"),
+    notes=(
         "cfos: tiles of 128×128 pixels of microscope pictures by five experts; the reference is the authors' own "
         "estimate by STAPLE from the same masks. No figure of a plain network on such tiles is known to us.",
         "kidney: 16 CT slices of 497×497 pixels by three raters to learn from, 4 held out, the reference is what two "

@@ -116,6 +116,6 @@ def _of_raters(head: nn.Conv1d, all_raters: int, raters: Tensor | None) -> Calla
 def _small_head(in_channels: int, start: Tensor) -> nn.Conv1d:
     """The same linear map for every pixel, (batch, in_channels, pixels), that starts by giving ``start`` everywhere."""
     head = nn.Conv1d(in_channels, len(start), kernel_size=1)
-    nn.init.normal_(head.weight, std=0.01)
+    nn.init.normal_(head.weight, std=0.005)
     head.bias = nn.Parameter(start.clone())
     return head
