@@ -138,8 +138,8 @@ VOLUMES = _defaults(
     findings=(at_least("clean", "dice", {"hippocampus volumes": 0.86}),),
     paper={"hippocampus volumes": {"clean": {"dice": 0.895}}},
     notes=(
-        "40 volumes of 48×64×48 voxels to learn from, 39 held out. The figure beside it is nnU-Net's on the Decathlon's "
-        "own test volumes (0.90 and 0.89), learnt from 260 volumes.",
+        "40 volumes of 48×64×48 voxels to learn from, 39 held out. The figure beside it is nnU-Net's on the "
+        "Decathlon's own test volumes (0.90 and 0.89), learnt from 260 volumes.",
     ),
 )
 PHOTOGRAPHS = _defaults(
@@ -149,8 +149,8 @@ PHOTOGRAPHS = _defaults(
     ("drive",),
     paper={"drive": {"clean": {"dice": 0.8157}}},
     notes=(
-        "14 photographs of 584×565 pixels to learn from, 6 held out, all of DRIVE's test set; the first observer is the "
-        "truth. The figure beside it is of a U-Net on DRIVE's own split, 20 and 20 photographs.",
+        "14 photographs of 584×565 pixels to learn from, 6 held out, all of DRIVE's test set; the first observer is "
+        "the truth. The figure beside it is of a U-Net on DRIVE's own split, 20 and 20 photographs.",
     ),
 )
 BY_VOTE = _defaults(
