@@ -48,6 +48,12 @@ def test_thick_slices_are_looked_through_later():
     assert plan_network((256, 256, 32)).strides[1] == (2, 2, 2)
 
 
+def test_an_axis_once_looked_along_stays_so():
+    plan = plan_network((24, 20, 16), spacing=(1, 1, 2.5))
+    assert plan.strides[-1] == (1, 1, 2)
+    assert plan.kernels == ((3, 3, 1), (3, 3, 3), (3, 3, 3), (3, 3, 3))
+
+
 def test_names_say_how_wide():
     assert plan_network((64, 64), name="standard").widths[0] == 32
     assert plan_network((64, 64), name="residual").residual

@@ -139,10 +139,10 @@ def plan_network(
             break
         lengths, apart = np.ceil(lengths / halved), apart * halved
         strides.append(tuple(halved.tolist()))
-        kernels.append(_kernel(apart))
+        kernels.append(_kernel(apart, kernels[-1]))
     if len(strides) == 1:  # tiny pictures still get a second look from farther off
         strides.append((2,) * len(lengths))
-        kernels.append(_kernel(apart))
+        kernels.append(_kernel(apart, kernels[-1]))
     first = WIDTHS.get(name, WIDTHS["small"])
     most = MAX_WIDTH[len(lengths)] * first // WIDTHS["small"]
     widths = tuple(min(first * 2**stage, most) for stage in range(len(strides)))
@@ -155,6 +155,6 @@ def check_name(name: str) -> None:
         one_of(name, (*WIDTHS, f"{MONAI}<ClassName>"), "network")
 
 
-def _kernel(spacing: np.ndarray) -> tuple[int, ...]:
-    """Three pixels along each axis, one along those that are thick beside the finest."""
-    return tuple(np.where(spacing <= THICK * spacing.min(), 3, 1).tolist())
+def _kernel(spacing: np.ndarray, before: tuple[int, ...] = (1,)) -> tuple[int, ...]:
+    """Three pixels along each axis, one along those that are thick beside the finest, and were so in all stages."""
+    return tuple(np.maximum(np.where(spacing <= THICK * spacing.min(), 3, 1), before).tolist())
