@@ -47,7 +47,7 @@ def _markdown(name: str, table: dict[str, Any]) -> str:
         rows = [row for row in table["rows"] if row["setting"] == setting]
         lines += [f"## {setting}", "", *_rows(table["metrics"], rows), ""]
     given = {**table["sizes"], **table["training"]}
-    settings = ", ".join(f"{key} {value}" for key, value in given.items())
+    settings = ", ".join(f"{key} {value}" for key, value in given.items()) or "all as by default"
     return "\n".join([*lines, f"![{table['title']}]({name}.png)", "", f"Settings of all rows: {settings}.", ""])
 
 
