@@ -11,7 +11,7 @@ from annotruth.experiments.demo import run_demo
 
 @pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")  # one epoch of few digits is no training
 def test_the_demo_writes_scores_model_and_report(tmp_path, monkeypatch):
-    monkeypatch.setattr(demo_module, "FULL", Scale({"train": 16, "test": 6}, {"max_epochs": 1}))
+    monkeypatch.setattr(demo_module, "SCALE", Scale({"train": 16, "test": 6}, {"max_epochs": 1}))
     told = []
     scores = run_demo(tmp_path, progress=False, tell=told.append)
     assert json.loads((tmp_path / "scores.json").read_text()) == scores
