@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from annotruth import Annotations
-from annotruth.training.fingerprint import Fingerprint, clip_values, fingerprints, mirror_axes
+from annotruth.training.datasets import MaskDataset
+from annotruth.training.fingerprint import Fingerprint, clip_values, mirror_axes
 
 
 def two_boxes(first: tuple[int, int], second: tuple[int, int], raters: int = 2) -> np.ndarray:
@@ -66,7 +67,9 @@ def test_strokes_and_missing_raters_count_by_what_is_marked():
 
 def of_values(values: np.ndarray, marked: np.ndarray, items: int = 2) -> list[Fingerprint]:
     masks = np.repeat(marked[None, None].astype(np.uint8), items, axis=0)
-    return list(fingerprints(Annotations.from_masks(masks, images=np.repeat(values[None], items, axis=0))))
+    return list(
+        MaskDataset(Annotations.from_masks(masks, images=np.repeat(values[None], items, axis=0))).fingerprints()
+    )
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,9 +12,13 @@ import pytest
 import annotruth as at
 from annotruth.errors import InputError
 from annotruth.training.datasets import EpochSampler
-from annotruth.training.plan import FEWEST_STEPS, LARGEST_WHOLE, Plan, make_plan
+from annotruth.training.plan import FEWEST_STEPS, LARGEST_WHOLE, Plan
 
 pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.AnnotruthWarning")
+
+
+def make_plan(annotations: at.Annotations, **asked: Any) -> Plan:
+    return at.Segmenter("majority", **asked).make_plan(annotations)
 
 
 def cases(*shapes: tuple[int, ...], raters: int = 2) -> at.Annotations:
@@ -166,5 +171,5 @@ def two_parts(items: int = 8) -> at.Annotations:
 
 def test_images_are_mirrored_only_along_axes_that_tell_no_classes_apart():
     assert make_plan(two_parts()).mirror == (0,)
-    assert at.Segmenter("majority", progress=False).make_plan(two_parts()).mirror == (0,)
-    assert make_plan(at.Annotations.from_masks(np.minimum(two_parts().masks, 1))).mirror == (0, 1)
+    one_part = np.minimum(two_parts().masks, 1)
+    assert make_plan(at.Annotations.from_masks(one_part, images=two_parts().images)).mirror == (0, 1)

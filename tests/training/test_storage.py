@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from safetensors import safe_open
 from safetensors.torch import save_file
 
 import annotruth
@@ -118,6 +119,19 @@ def test_a_model_of_another_kind_or_a_newer_format(tmp_path):
     save_file({"weight": torch.zeros(2)}, tmp_path / "newer.annotruth", metadata={"annotruth": head})
     with pytest.raises(InputError, match=r"written by annotruth 99\.0, which is newer"):
         load_model(tmp_path / "newer.annotruth")
+
+
+def test_a_segmenter_of_an_earlier_version_says_what_to_do(path, tmp_path):
+    """Its networks are no longer there; of a classifier's, names are kept."""
+    with safe_open(path, framework="pt") as file:
+        head = json.loads(file.metadata()["annotruth"])
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    head |= {"format": 1, "annotruth": "0.1.0"}
+    save_file(tensors, tmp_path / "old.annotruth", metadata={"annotruth": json.dumps(head)})
+    with pytest.raises(
+        InputError, match=r"old.annotruth was written by annotruth 0\.1\.0.*annotruth==0\.1\.0.*train anew"
+    ):
+        load_model(tmp_path / "old.annotruth")
 
 
 def test_weights_of_another_method(model, path, tmp_path):

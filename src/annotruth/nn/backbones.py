@@ -9,11 +9,8 @@ import torch.nn.functional as F
 from monai.networks.blocks.dynunet_block import UnetBasicBlock, UnetOutBlock, UnetResBlock, UnetUpBlock
 from torch import Tensor, nn
 
-from annotruth.nn.plan import NetworkPlan, plan_network
+from annotruth.nn.plan import NetworkPlan, least_lengths, plan_network
 
-MIN_STRIDES = 2
-"""An axis is at least so many strides long, so that the coarsest resolution has more than the one value that norms
-refuse."""
 LEAKY_SLOPE = 0.01
 DEFAULT_SIDE = 64
 """Side of the images that a network is planned for where no plan is given."""
@@ -158,7 +155,7 @@ class AnySize(nn.Module):
 
     def least(self, axes: int) -> tuple[int, ...]:
         """The smallest lengths of these many axes that are not padded for being too short."""
-        return tuple(MIN_STRIDES * stride if stride > 1 else 1 for stride in strides_of(self.stride, axes))
+        return least_lengths(strides_of(self.stride, axes))
 
     def forward(self, images: Tensor) -> Tensor:
         padded = self.padded(images)
@@ -192,8 +189,7 @@ def whole_strides(size: Sequence[int], stride: int | Sequence[int]) -> list[int]
     [8, 12]
     """
     steps = strides_of(stride, len(size))
-    least = [MIN_STRIDES if step > 1 else 1 for step in steps]
-    return [max(-(-length // step), fewest) * step for length, step, fewest in zip(size, steps, least)]
+    return [max(-(-length // step) * step, fewest) for length, step, fewest in zip(size, steps, least_lengths(steps))]
 
 
 def pad_end(values: Tensor, size: Sequence[int], fill: float = 0.0) -> Tensor:

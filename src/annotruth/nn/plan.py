@@ -13,6 +13,9 @@ from annotruth.validation import one_of
 
 MIN_SIDE = 4
 """An axis is halved until it would fall below so many pixels, as nnU-Net does."""
+MIN_STRIDES = 2
+"""An axis that is halved is at least so many strides long, so that the coarsest resolution has more than the one value
+that norms refuse."""
 MAX_STAGES = 6
 """Resolutions at most: more see hardly farther, and cost weights."""
 WIDTHS = {"small": 16, "standard": 32, "residual": 32}
@@ -92,9 +95,10 @@ class NetworkPlan:
         """
         return replace(self, widths=tuple(max(each * width // self.widths[0], 1) for each in self.widths))
 
-    def fits(self, size: Sequence[int]) -> bool:
-        """Whether images of this size have two pixels at least at the coarsest stage, along every axis."""
-        return all(length >= 2 * stride or stride == 1 for length, stride in zip(size, self.stride))
+    @property
+    def least(self) -> tuple[int, ...]:
+        """The smallest lengths of images that are not padded for being too short."""
+        return least_lengths(self.stride)
 
 
 def plan_network(
@@ -147,6 +151,17 @@ def plan_network(
     most = MAX_WIDTH[len(lengths)] * first // WIDTHS["small"]
     widths = tuple(min(first * 2**stage, most) for stage in range(len(strides)))
     return NetworkPlan(name, widths, tuple(strides), tuple(kernels), "instance", name == "residual", deep_supervision)
+
+
+def least_lengths(stride: Sequence[int]) -> tuple[int, ...]:
+    """The smallest lengths of axes that become coarser by these strides: two pixels must be left, or norms refuse them.
+
+    Examples
+    --------
+    >>> least_lengths((16, 1))
+    (32, 1)
+    """
+    return tuple(MIN_STRIDES * step if step > 1 else 1 for step in stride)
 
 
 def check_name(name: str) -> None:

@@ -12,7 +12,6 @@ from itertools import combinations
 
 import numpy as np
 
-from annotruth.data.annotations import Annotations
 from annotruth.validation import MISSING_PIXEL
 
 SAME_ORDER, FEWEST_ITEMS = 0.9, 5
@@ -64,13 +63,6 @@ class Fingerprint:
         return cls(
             centre, spread, flat.min(axis=1), flat.max(axis=1), (flat == np.round(flat)).all(axis=1), flat[:, found]
         )
-
-
-def fingerprints(annotations: Annotations) -> Iterable[Fingerprint]:
-    """Read and look at one item after the other."""
-    for index in range(len(annotations)):
-        image = annotations.item_image(index) if annotations.has_images else None
-        yield Fingerprint.of(image, annotations.item_masks(index), len(annotations.classes))
 
 
 def mirror_axes(items: Iterable[Fingerprint], axes: int) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ import numpy as np
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError, shorten
 from annotruth.nn import NetworkPlan, plan_network
-from annotruth.training.fingerprint import Fingerprint, clip_values, fingerprints, mirror_axes
+from annotruth.training.fingerprint import Fingerprint, clip_values, mirror_axes
 from annotruth.training.resample import grid_size, plan_spacing
 
 LARGEST_WHOLE = {2: 256, 3: 64}
@@ -45,7 +45,7 @@ class Plan:
     --------
     >>> from annotruth.simulate import noisy_digits, simulate_masks
     >>> images, truth, _ = noisy_digits(70)
-    >>> plan = make_plan(simulate_masks(truth).annotations(images=images))
+    >>> plan = plan_sizes(simulate_masks(truth).annotations(images=images))
     >>> plan.network.strides
     ((1, 1), (2, 2), (2, 2))
     >>> Plan.read(json.loads(plan.to_json())) == plan
@@ -108,8 +108,8 @@ class Plan:
         for name, number in (("batch_size", self.batch_size), ("patches", self.patches)):
             if number < 1:
                 raise InputError(f"{name} must be positive, not {number}.")
-        if self.patch_size is not None and not self.network.fits(self.patch_size):
-            least = [2 * stride if stride > 1 else 1 for stride in self.network.stride]
+        least = self.network.least
+        if self.patch_size is not None and any(length < fewest for length, fewest in zip(self.patch_size, least)):
             raise InputError(
                 f"The network is too deep for patches of {_times(self.patch_size)}: its coarsest stage is "
                 f"{_times(self.network.stride)} times coarser, so that patches need at least {_times(least)} pixels. "
@@ -123,18 +123,6 @@ class Plan:
         lines = [f'  "{name}": {json.dumps(value)}' for name, value in record.items()]
         stages = ",\n".join(f'    "{name}": {value}' for name, value in network.items())
         return "{\n" + ",\n".join(lines) + ',\n  "network": {\n' + stages + "\n  }\n}\n"
-
-
-def make_plan(
-    annotations: Annotations,
-    network: str = "small",
-    patch_size: Sequence[int] | None = None,
-    batch_size: int | None = None,
-    deep_supervision: bool = False,
-) -> Plan:
-    """The plan for these images: what was asked for, and the rest by what they are like. Reads every file once."""
-    plan = plan_sizes(annotations, network, patch_size, batch_size, deep_supervision)
-    return complete_plan(plan, fingerprints(annotations))
 
 
 def plan_sizes(

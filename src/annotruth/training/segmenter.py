@@ -216,8 +216,9 @@ class Segmenter(RaterFusionMixin, Estimator):
         train.standardise(self._standard)
         if held_out is not None:
             held_out.standardise(self._standard)
-        with torch.random.fork_rng():
-            self._own_network()  # one of MONAI's that does not go with these images is refused before training
+        if is_monai(self.plan_.network.name):
+            with torch.random.fork_rng():
+                self._own_network()  # one that does not go with these images is refused before training
         return Data(train, held_out, annotations)
 
     def _own_network(self) -> nn.Module | None:
