@@ -12,6 +12,7 @@ from annotruth import __version__
 from annotruth.cli.check import check
 from annotruth.cli.demo import demo
 from annotruth.cli.fuse import fuse
+from annotruth.cli.import_ import import_
 from annotruth.cli.plan import plan
 from annotruth.cli.predict import predict
 from annotruth.cli.printing import plain_warnings, say
@@ -52,6 +53,7 @@ def common(
 EXAMPLES: dict[Callable[..., None], str] = {
     demo: "demo -o runs/demo",
     check: "check cases/",
+    import_: "import annotations.xml -o cases/",
     fuse: "fuse cases/ --method staple -o fused/",
     simulate: "simulate digits/ -o cases/ --raters good,over,under,wrong,blank --keep 1",
     plan: "plan cases/ -o plan.json",
@@ -63,7 +65,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
 """The verbs, in the order in which help lists them."""
 
 for verb, example in EXAMPLES.items():
-    app.command(epilog=f"Example:  annotruth {example}")(verb)
+    app.command(verb.__name__.rstrip("_"), epilog=f"Example:  annotruth {example}")(verb)
 
 
 def main() -> None:

@@ -29,8 +29,20 @@ def table(tmp_path: Path) -> Path:
 @pytest.fixture
 def example(request: pytest.FixtureRequest) -> Callable[[str], Path]:
     """A sound data set of a source, by its name; a new source adds its own here."""
-    fixtures = {"case folder": "cases", "label table": "table"}
+    fixtures = {"case folder": "cases", "label table": "table", "Labelme folder": "labelme"}
     return lambda name: request.getfixturevalue(fixtures[name])
+
+
+@pytest.fixture
+def labelme(tmp_path: Path, put: Any) -> Path:
+    for rater in ("ann", "bob"):
+        for case in "ab":
+            cell = {"label": "cell", "points": [[1, 1], [6, 1], [6, 5]], "shape_type": "polygon"}
+            content = {"shapes": [cell], "imagePath": f"{case}.png", "imageHeight": 8, "imageWidth": 9}
+            (tmp_path / "drawn" / rater).mkdir(parents=True, exist_ok=True)
+            (tmp_path / "drawn" / rater / f"{case}.json").write_text(json.dumps(content))
+            put(tmp_path / "drawn" / f"{case}.png", np.zeros((8, 9), dtype=np.uint8))
+    return tmp_path / "drawn"
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
@@ -94,11 +106,9 @@ def test_a_source_that_looks_inside_is_asked_before_a_general_one(lines: type[So
 
 def test_messages_name_every_source(lines: type[Source], tmp_path: Path) -> None:
     (tmp_path / "a.zip").touch()
-    with pytest.raises(
-        InputError, match=r"neither a case folder nor a label table \(.*\) nor a list of lines \(\.csv\)"
-    ):
+    with pytest.raises(InputError, match=r"Known are case-folder, .*label-table, .*list-of-lines.*--from"):
         load(tmp_path / "a.zip")
-    assert describe_takers("images") == "a label table"
+    assert "a label table" in describe_takers("images")
 
 
 def test_inputs_that_a_source_does_not_take_are_refused_by_check_too(lines: type[Source], tmp_path: Path) -> None:

@@ -44,6 +44,7 @@ from annotruth.io.files import (
 )
 from annotruth.io.problems import Problem, Progress, Report, only_rater, place, refuse, reporting
 from annotruth.io.sources import Source, register
+from annotruth.io.tables import is_table_folder
 from annotruth.parallel import MapFunction
 from annotruth.validation import MAX_MASK_CLASSES, MISSING_PIXEL
 
@@ -58,7 +59,7 @@ class CaseFolder(Source):
     general = True
 
     def matches(self, path: Path) -> bool:
-        return path.is_dir()
+        return path.is_dir() and not is_table_folder(path)
 
     def load(self, path: Path, **inputs: Any) -> Annotations:
         found = survey(path, refuse)

@@ -1,0 +1,175 @@
+"""Collect what raters drew, image by image, as labelling tools export it; tell apart whom and what they name alike."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from annotruth.errors import InputError, shorten
+from annotruth.io.contents import Contents, Item, Mask, name_items, name_raters
+from annotruth.io.files import image_header, suffix_of
+from annotruth.io.problems import Problem, Report, place, reporting
+from annotruth.io.rasterise import MAX_PIXELS
+from annotruth.io.shapes import Shape, paint_shapes
+from annotruth.validation import MAX_MASK_CLASSES
+
+BACKGROUND = "background"
+
+
+@dataclass
+class _Drawing:
+    file: Path
+    shapes: Sequence[Shape]
+
+
+@dataclass
+class _Picture:
+    size: tuple[int, int]
+    drawings: dict[Any, _Drawing] = field(default_factory=dict)
+
+
+class Drawn:
+    """What raters drew, to be added image by image and rater by rater, and given as :class:`Contents`.
+
+    Parameters
+    ----------
+    path : the source: images are looked for in it, or beside it, unless ``images`` says where
+    duplicates : a rater's drawing that another one of the same image replaces is a problem ("error"), or not
+    """
+
+    def __init__(self, path: Path, report: Report, images: Path | None = None, duplicates: str = "error") -> None:
+        self._path, self._report, self._images, self._duplicates = path, report, images, duplicates
+        self._pictures: dict[str, _Picture] = {}
+        self._raters: dict[Any, str] = {}
+        self._labels: list[str] = []
+        self.notes: list[str] = []
+        self.rater_info: dict[Any, dict[str, Any]] = {}
+
+    def declare(self, labels: Sequence[str]) -> None:
+        """Name classes in the order in which they shall be numbered; others follow as they are met."""
+        self._labels += [label for label in labels if label not in self._labels]
+
+    def add(
+        self, file: Path, image: str, size: tuple[int, int], rater: Any, rater_name: str, shapes: Sequence[Shape]
+    ) -> None:
+        """Add what one rater drew on one image; no shape means that the rater saw nothing there.
+
+        Parameters
+        ----------
+        file : where it stands, for messages
+        image : the image's path, as the source names it
+        size : (height, width)
+        rater, rater_name : what tells the rater from others, and what the source shows
+        shapes : the last on top
+        """
+        where = place(file, image, rater_name)
+        if min(size) < 1 or size[0] * size[1] > MAX_PIXELS:
+            raise InputError(f"{where}: an image of {size[0]}×{size[1]} pixels cannot be. Correct height and width.")
+        picture = self._pictures.setdefault(image, _Picture(size))
+        if picture.size != size:
+            here, there = (f"{height}×{width}" for height, width in (size, picture.size))
+            raise InputError(f"{where}: the image has {here} pixels here, {there} elsewhere. Correct one of the two.")
+        self._raters.setdefault(rater, rater_name)
+        if rater in picture.drawings:
+            message = "the rater labelled this image twice; the later one counts."
+            severity = "fatal" if self._duplicates == "error" else "warning"
+            advice = "Remove one of the two, or accept the later: --duplicates keep-last."
+            self._report(Problem(severity, file, image, rater_name, message, advice))  # type: ignore[arg-type]
+        self.declare([shape.label for shape in shapes])
+        picture.drawings[rater] = _Drawing(file, shapes)
+
+    def contents(self) -> Contents:
+        """Give all that was added, with the images that were found."""
+        classes = tuple(sorted(self._labels, key=lambda label: label.casefold() != BACKGROUND))
+        if not classes or classes[0].casefold() != BACKGROUND:
+            classes = (BACKGROUND, *classes)
+        if len(classes) > MAX_MASK_CLASSES:
+            raise InputError(f"{self._path}: {len(classes)} classes; masks hold at most {MAX_MASK_CLASSES}.")
+        names, raters = name_items(list(self._pictures)), name_raters(self._raters)
+        items = []
+        for path, picture in self._pictures.items():
+            masks = {
+                raters[rater]: Mask(drawing.file, partial(paint_shapes, drawing.shapes, picture.size, classes))
+                for rater, drawing in picture.drawings.items()
+            }
+            items.append(Item(names[path], picture.size, masks))
+        items = put_images(items, list(self._pictures), self._path, self._images, self._report, self.notes)
+        info = {raters[rater]: known for rater, known in self.rater_info.items() if rater in raters}
+        return Contents(classes, items, rater_info=info, notes=self.notes)
+
+
+def put_images(
+    items: list[Item], paths: Sequence[str], source: Path, folder: Path | None, report: Report, notes: list[str]
+) -> list[Item]:
+    """Put images to items, by the paths that the source gives; where some are found, items without one are left out.
+
+    Parameters
+    ----------
+    paths : each item's image, as the source names it
+    folder : where to look; by default in the source, or beside it
+    """
+    home = source if source.is_dir() else source.parent
+    if folder is not None and not folder.is_dir():
+        raise InputError(f"{folder}: there is no such folder of images.")
+    look_in = [folder] if folder is not None else [home, home / "images"]
+    found = [_find_image(path, look_in) for path in paths]
+    if not any(found):
+        notes.append("No image was found, so the cases have none; --images names their folder.")
+        return items
+    kept = []
+    for item, path, file in zip(items, paths, found):
+        if file is None:
+            message = f"there is no image {path} in {shorten(list(map(str, look_in)))}, as there is for others."
+            report(Problem("fatal", source, item.name, None, message, "Add the image, or remove its annotations."))
+            continue
+        with reporting(report, file, item.name):
+            size = image_header(file, 2, place(file, item.name)).shape[1:]
+            if size != item.shape:
+                here, there = ("×".join(map(str, each)) for each in (size, item.shape))
+                raise InputError(f"the image has {here} pixels, its annotations say {there}. Give the image drawn on.")
+            item.image = file
+            kept.append(item)
+    return kept
+
+
+def _find_image(path: str, folders: Sequence[Path]) -> Path | None:
+    """Find an image below the folders, never outside; in a format we know."""
+    parts = [part for part in PurePosixPath(path.replace("\\", "/")).parts if part not in ("/", "..", ".")]
+    for folder in folders:
+        for start in range(len(parts)):
+            file = folder.joinpath(*parts[start:])
+            if suffix_of(file) is not None and file.is_file():
+                return file
+    return None
+
+
+@contextmanager
+def parsing(report: Report, file: Path, case: str | None = None, rater: str | None = None) -> Iterator[None]:
+    """Report what is wrong inside, also what a reader meets in a file that is not as its tool writes it."""
+    with reporting(report, file, case, rater):
+        try:
+            yield
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+            if isinstance(error, InputError):
+                raise
+            what = f"{error} is missing" if isinstance(error, KeyError) else " ".join(str(error).split())
+            raise InputError(f"this is not as the tool writes it ({what}). Export it anew, or correct it.") from error
+
+
+def read_json(file: Path) -> Any:
+    """Read a JSON file; what is wrong with it is said in a sentence."""
+    try:
+        return json.loads(file.read_text(encoding="utf-8-sig"))
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{file}: line {error.lineno}, column {error.colno} is not JSON: {error.msg}. Export the file anew."
+        ) from None
+    except RecursionError:
+        raise InputError(f"{file}: the JSON is nested too deeply to be read. Export the file anew.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{file}: cannot be read: {error}. Save it as UTF-8 text.") from error
