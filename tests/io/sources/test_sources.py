@@ -30,7 +30,9 @@ def table(tmp_path: Path) -> Path:
 def example(request: pytest.FixtureRequest) -> Callable[[str], Path]:
     """A sound data set of a source, by its name; a new source adds its own here."""
     fixtures = {"case folder": "cases", "label table": "table", "Labelme folder": "labelme"}
-    return lambda name: request.getfixturevalue(fixtures[name])
+    return lambda name: request.getfixturevalue(
+        fixtures.get(name, f"example_{SOURCES[name].key.replace('-', '_')}")  # of conftest.py
+    )
 
 
 @pytest.fixture
@@ -106,7 +108,7 @@ def test_a_source_that_looks_inside_is_asked_before_a_general_one(lines: type[So
 
 def test_messages_name_every_source(lines: type[Source], tmp_path: Path) -> None:
     (tmp_path / "a.zip").touch()
-    with pytest.raises(InputError, match=r"Known are case-folder, .*label-table, .*list-of-lines.*--from"):
+    with pytest.raises(InputError, match=r"Known are .*case-folder, .*label-table, .*list-of-lines.*--from"):
         load(tmp_path / "a.zip")
     assert "a label table" in describe_takers("images")
 
