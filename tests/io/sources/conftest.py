@@ -6,9 +6,12 @@ import json
 import zipfile
 from pathlib import Path
 
+import nibabel
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from PIL import Image
 
 MTURK_HEAD = (
     "HITId,AssignmentId,WorkerId,AssignmentStatus,AcceptTime,SubmitTime,WorkTimeInSeconds,Input.image_url,"
@@ -115,3 +118,27 @@ def example_hugging_face(tmp_path: Path) -> Path:
     pyarrow.parquet.write_table(table, folder / "data" / "train-00000-of-00001.parquet")
     (folder / "README.md").write_text("---\ndataset_info: {}\n---\n")
     return folder
+
+
+@pytest.fixture
+def example_mask_folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "drawn masks"
+    square = np.zeros((16, 20), dtype=np.uint8)
+    square[4:12, 5:15] = 255
+    for case in ("c1", "c2", "c10"):
+        save(folder / "images" / f"{case}.png", np.full((16, 20), 9, dtype=np.uint8))
+        for number, rater in enumerate(("ann", "bob")):
+            save(folder / "raters" / rater / f"{case}.png", np.repeat(np.roll(square, number)[..., None], 3, axis=2))
+    return folder
+
+
+def save(path: Path, pixels: np.ndarray) -> Path:
+    """Write a picture, a NIfTI file or an array, with the libraries of others."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.name.endswith((".nii", ".nii.gz")):
+        nibabel.save(nibabel.Nifti1Image(pixels, np.diag([1.0, 1.0, 2.0, 1.0])), path)
+    elif path.suffix == ".npy":
+        np.save(path, pixels)
+    else:
+        Image.fromarray(pixels).save(path)
+    return path

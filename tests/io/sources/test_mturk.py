@@ -58,7 +58,8 @@ def test_ticked_boxes_are_one_question(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("said", "label"),
     [([{"category": {"label": "Cat"}}], "Cat"), ([{"yes": True}], "yes"),
-     ([{"kind": {"cat": False, "dog": True}}], "dog"), ([{"label": "Cat", "comment": "x"}], "Cat"), ({"grade": 3}, "3")],
+     ([{"kind": {"cat": False, "dog": True}}], "dog"), ([{"label": "Cat", "comment": "x"}], "Cat"),
+     ({"grade": 3}, "3")],
 )  # fmt: skip
 def test_amazons_own_form_elements(tmp_path: Path, said: object, label: str) -> None:
     path = write(tmp_path / "b.csv", HITId=["H1"], WorkerId=["W1"], **{"Answer.taskAnswers": [json.dumps(said)]})

@@ -140,6 +140,8 @@ def _read_nifti(path: Path, rank: int | None) -> Planes:
 
 def _from_array(pixels: np.ndarray, rank: int | None) -> Planes:
     """Planes of an array that does not say which axis is what: layers first, or colours last."""
+    if rank is None and pixels.ndim == 4:
+        rank = 3
     if rank is None or pixels.ndim == rank:
         if rank is None and pixels.ndim == 3 and pixels.dtype == np.uint8 and pixels.shape[-1] in (3, 4):
             return _colours_last(pixels)

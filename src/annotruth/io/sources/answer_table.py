@@ -29,7 +29,8 @@ OTHER_NAMES = {
     "item": (
         "item_id", "itemid", "task_id", "taskid", "question", "question_id", "questionid", "unit", "unit_id",
         "_unit_id", "object", "object_id", "example", "example_id", "sample", "sample_id", "document", "doc_id",
-        "document_id", "image_id", "imageid", "image_name", "filename", "file_name", "file", "picture", "url", "case_id", "id",
+        "document_id", "image_id", "imageid", "image_name", "filename", "file_name", "file", "picture", "url",
+        "case_id", "id",
     ),
     "rater": (
         "rater_id", "raterid", "worker_id", "workerid", "_worker_id", "annotator_id", "annotatorid", "annotated_by",

@@ -258,7 +258,10 @@ def _refuse_unnamed_value(dataset: Dataset, seen: Collection[int], folder: Path)
         otherwise = f' If {mark} does mean not labelled: {{"missing": {mark}}}.'
     else:
         trouble, otherwise = f"the masks hold only 0 and {mark}, but classes count 0, 1, 2 …", ""
-    raise InputError(f"{folder}: {trouble}. If {mark} marks a class, write into {DATASET_FILE}: {line}.{otherwise}")
+    raise InputError(
+        f"{folder}: {trouble}. If {mark} marks a class, write into {DATASET_FILE}: {line}.{otherwise} "
+        "`annotruth import --from mask-folder` makes a new folder of such masks."
+    )
 
 
 def _mask_values(path: Path, where: str) -> list[int]:
