@@ -11,9 +11,9 @@ import pytest
 from annotruth.errors import InputError
 from annotruth.io.drawn import Drawn, parsing, read_json
 from annotruth.io.problems import Problem, refuse
-from annotruth.io.shapes import Shape
+from annotruth.io.shapes import Rings
 
-SQUARE = Shape("cell", (np.array([[1, 1], [3, 1], [3, 3], [1, 3]]),))
+SQUARE = Rings("cell", (np.array([[1, 1], [3, 1], [3, 3], [1, 3]]),))
 FILE = Path("a.json")
 
 

@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import pandas as pd
+
 from annotruth.errors import InputError, shorten
 from annotruth.io.contents import Contents, Item, Mask, name_items, name_raters
 from annotruth.io.files import image_header, suffix_of
@@ -103,6 +105,37 @@ class Drawn:
         return Contents(classes, items, rater_info=info, notes=self.notes)
 
 
+class Answered:
+    """What raters answered, one class per image, to be added answer by answer, and given as :class:`Contents`."""
+
+    def __init__(self, path: Path, report: Report, images: Path | None = None) -> None:
+        self._path, self._report, self._images = path, report, images
+        self._rows: list[dict[str, Any]] = []
+        self._raters: dict[Any, str] = {}
+        self.notes: list[str] = []
+        self.rater_info: dict[Any, dict[str, Any]] = {}
+
+    def add(self, image: str, rater: Any, rater_name: str, label: str, **more: Any) -> None:
+        """Add one answer; ``more`` is kept in columns of its own."""
+        self._raters.setdefault(rater, rater_name)
+        self._rows.append({"item": image, "rater": rater, "label": label, **more})
+
+    def contents(self) -> Contents:
+        """Give all answers, with the images that were found."""
+        paths = list(dict.fromkeys(row["item"] for row in self._rows))
+        names, raters = name_items(paths), name_raters(self._raters)
+        items = put_images(
+            [Item(names[path], ()) for path in paths], paths, self._path, self._images, self._report, self.notes
+        )
+        kept = {item.name for item in items}
+        rows = [{**row, "item": names[row["item"]], "rater": raters[row["rater"]]} for row in self._rows]
+        table = pd.DataFrame([row for row in rows if row["item"] in kept], columns=list(rows[0]) if rows else None)
+        if not rows:
+            table = pd.DataFrame(columns=["item", "rater", "label"])
+        info = {raters[rater]: known for rater, known in self.rater_info.items() if rater in raters}
+        return Contents(None, items, table, rater_info=info, notes=self.notes)
+
+
 def put_images(
     items: list[Item], paths: Sequence[str], source: Path, folder: Path | None, report: Report, notes: list[str]
 ) -> list[Item]:
@@ -129,7 +162,7 @@ def put_images(
             continue
         with reporting(report, file, item.name):
             size = image_header(file, 2, place(file, item.name)).shape[1:]
-            if size != item.shape:
+            if item.shape and size != item.shape:
                 here, there = ("×".join(map(str, each)) for each in (size, item.shape))
                 raise InputError(f"the image has {here} pixels, its annotations say {there}. Give the image drawn on.")
             item.image = file
@@ -159,6 +192,12 @@ def parsing(report: Report, file: Path, case: str | None = None, rater: str | No
                 raise
             what = f"{error} is missing" if isinstance(error, KeyError) else " ".join(str(error).split())
             raise InputError(f"this is not as the tool writes it ({what}). Export it anew, or correct it.") from error
+
+
+def rater_of_file(file: Path) -> str:
+    """Name a rater after a file, or after its folder where the file's name is the one that the tool gives to all."""
+    everybodys = ("annotations", "instances_default", "result", "export", "via_project", "via_region_data")
+    return file.parent.name if file.stem.lower() in everybodys and file.parent.name else file.stem
 
 
 def read_json(file: Path) -> Any:

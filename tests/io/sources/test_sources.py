@@ -29,7 +29,10 @@ def table(tmp_path: Path) -> Path:
 @pytest.fixture
 def example(request: pytest.FixtureRequest) -> Callable[[str], Path]:
     """A sound data set of a source, by its name; a new source adds its own here."""
-    fixtures = {"case folder": "cases", "label table": "table", "Labelme folder": "labelme"}
+    fixtures = {
+        "case folder": "cases", "label table": "table", "Labelme folder": "labelme", "CVAT export": "cvat_jobs",
+        "CVAT export of tags": "cvat_tags",
+    }  # fmt: skip
     return lambda name: request.getfixturevalue(
         fixtures.get(name, f"example_{SOURCES[name].key.replace('-', '_')}")  # of conftest.py
     )
@@ -45,6 +48,25 @@ def labelme(tmp_path: Path, put: Any) -> Path:
             (tmp_path / "drawn" / rater / f"{case}.json").write_text(json.dumps(content))
             put(tmp_path / "drawn" / f"{case}.png", np.zeros((8, 9), dtype=np.uint8))
     return tmp_path / "drawn"
+
+
+@pytest.fixture
+def cvat_jobs(tmp_path: Path, cvat: Any, put: Any) -> Path:
+    shapes = '<polygon label="cell" points="2,2;6,2;6,5"/>'
+    shapes += '<mask label="cell" rle="1, 2" left="0" top="0" width="3" height="1"/>'
+    for name in ("ann", "bob"):
+        cvat(tmp_path / "jobs" / name / "annotations.xml").write({"a.png": shapes, "b.png": ""}, name)
+    for case in "ab":
+        put(tmp_path / "jobs" / f"{case}.png", np.zeros((8, 9), dtype=np.uint8))
+    return tmp_path / "jobs"
+
+
+@pytest.fixture
+def cvat_tags(tmp_path: Path, cvat: Any) -> Path:
+    for name in ("ann", "bob"):
+        images = {"a.png": '<tag label="cat"/>', "b.png": '<tag label="dog"/>'}
+        cvat(tmp_path / "tags" / f"{name}.xml").write(images, name, ("cat", "dog"))
+    return tmp_path / "tags"
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)

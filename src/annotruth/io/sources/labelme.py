@@ -12,7 +12,7 @@ from annotruth.io.contents import Contents
 from annotruth.io.drawn import Drawn, parsing, read_json
 from annotruth.io.problems import Report
 from annotruth.io.rasterise import box_ring, ellipse_ring
-from annotruth.io.shapes import Shape
+from annotruth.io.shapes import Rings
 from annotruth.io.sources import register
 from annotruth.io.sources.imports import ImportSource
 
@@ -54,14 +54,14 @@ def _is_labelme(file: Path) -> bool:
     return b'"shapes"' in head and b'"label"' in head and b'"points"' in head
 
 
-def _shape(content: dict[str, Any]) -> Shape:
+def _shape(content: dict[str, Any]) -> Rings:
     points = np.array(content["points"], dtype=np.float64)
     kind = content.get("shape_type") or "polygon"
     if kind == "rectangle":
-        return Shape(content["label"], (box_ring(*points.min(axis=0), *points.max(axis=0)),))
+        return Rings(content["label"], (box_ring(*points.min(axis=0), *points.max(axis=0)),))
     if kind == "circle":
         radius = float(np.linalg.norm(points[1] - points[0]))
-        return Shape(content["label"], (ellipse_ring(tuple(points[0]), (radius, radius)),))
+        return Rings(content["label"], (ellipse_ring(tuple(points[0]), (radius, radius)),))
     if kind != "polygon":
         raise InputError(f"a shape of {content['label']} is a {kind}, which has no area. Draw a polygon, or remove it.")
-    return Shape(content["label"], (points,))
+    return Rings(content["label"], (points,))
