@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -60,13 +61,26 @@ def place(file: Path, case: str | None = None, rater: str | None = None) -> str:
 
 @contextmanager
 def reporting(report: Report, file: Path, case: str | None = None, rater: str | None = None) -> Iterator[None]:
-    """Report an InputError raised inside as a problem: its first sentence says what is wrong, the rest what to do."""
+    """Report an InputError raised inside as a problem: its first sentence says what is wrong, the rest what to do.
+
+    One that names another file that is there is that file's problem.
+    """
     try:
         yield
     except InputError as error:
         text = str(error).removeprefix(f"{place(file, case, rater)}: ")
+        named = re.match(r"(.+?)(?: \((?:case ([^()]*?))?(?:, )?(?:rater ([^()]*))?\))?: ", text)
+        if named is not None and text == str(error) and _is_file(named[1]):
+            file, case, rater, text = Path(named[1]), named[2], named[3], text[named.end() :]
         message, stop, advice = text.partition(". ")
         report(Problem("fatal", file, case, rater, message + stop.strip(), advice))
+
+
+def _is_file(name: str) -> bool:
+    try:
+        return ("/" in name or "\\" in name) and Path(name).is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def only_rater(path: Path, rater: str) -> Problem:

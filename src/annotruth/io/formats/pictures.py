@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, NoReturn, cast
 
 import numpy as np
-from PIL import Image
+from PIL import Image, UnidentifiedImageError
 
 from annotruth.errors import InputError
 from annotruth.io.formats.header import Header, coloured_mask, no_such_image
@@ -64,8 +64,13 @@ def open_picture(path: Path) -> Iterator[Image.Image]:
     """Open a picture, also one that is gzipped."""
     formats = ("BMP", "GIF", "PPM")
     if path.name.lower().endswith(".gz"):
-        with gzip.open(path) as file, Image.open(cast(IO[bytes], file), formats=formats) as picture:
-            yield picture
+        with gzip.open(path) as file:
+            try:
+                picture = Image.open(cast(IO[bytes], file), formats=formats)
+            except UnidentifiedImageError:  # whose message names a place in memory
+                raise InputError("there is no picture of a known format in the file. Replace it.") from None
+            with picture:
+                yield picture
     else:
         with Image.open(path, formats=formats) as picture:
             yield picture

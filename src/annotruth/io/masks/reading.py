@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 
 from annotruth.errors import InputError
 from annotruth.io.contents import Mask
-from annotruth.io.files import format_of, image_header
+from annotruth.io.files import format_of, image_header, reading
 from annotruth.io.formats import nifti
 from annotruth.io.masks.joining import fit_size, join_layers
 from annotruth.io.masks.planes import PICTURE_SUFFIXES, read_planes
@@ -46,16 +47,26 @@ def read_parts(
 ) -> np.ndarray:
     """Class numbers (*spatial) as uint8, 255 = not labelled."""
     layers = []
-    for part in parts:
-        where = str(part.file)
-        planes = read_planes(part.file, where, rank, palette=rule.kind != "colours")
-        numbers = rule.apply(planes, where)
-        layers.append(numbers if shape is None else fit_size(numbers, shape, where, resize))
+    with unnamed(parts[0].file):
+        for part in parts:
+            where = str(part.file)
+            planes = read_planes(part.file, where, rank, palette=rule.palette)
+            numbers = rule.apply(planes, where)
+            layers.append(numbers if shape is None else fit_size(numbers, shape, where, resize))
     if len(parts) == 1 and parts[0].number is None:
         return layers[0]
     if len({layer.shape for layer in layers}) > 1:
-        raise InputError(f"{parts[0].file}: the files of this mask's classes differ in size. Save them alike.")
+        raise InputError("the files of this mask's classes differ in size. Save them alike.")
     return join_layers([layer == 1 for layer in layers], [part.number or 1 for part in parts])
+
+
+@contextmanager
+def unnamed(file: Path) -> Iterator[None]:
+    """Leave a file's name out of an error, for whoever reads the mask to say it with case and rater."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(str(error).removeprefix(f"{file}: ")) from None
 
 
 def find_rank(image: Path | None, mask: Path) -> int:
@@ -66,7 +77,8 @@ def find_rank(image: Path | None, mask: Path) -> int:
         if path.name.lower().endswith(PICTURE_SUFFIXES):
             return 2
         if format_of(path) is nifti:
-            shape = nifti.mask_axes(path)
+            with reading(str(path)):
+                shape = nifti.mask_axes(path)
             return 3 if len([size for size in shape[2:3] if size > 1]) else 2
     return len(read_planes(mask, str(mask)).shape)
 

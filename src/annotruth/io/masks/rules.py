@@ -12,7 +12,7 @@ import numpy as np
 from annotruth.errors import InputError, shorten
 from annotruth.io.masks.joining import join_layers
 from annotruth.io.masks.planes import Planes
-from annotruth.io.masks.tally import Tally, carries_mask, colour_codes, marked
+from annotruth.io.masks.tally import Tally, carries_mask, colour_codes, distinct, marked
 from annotruth.validation import MAX_MASK_CLASSES, MISSING_PIXEL, mask_labels
 
 MAX_EDGE_SHARE = 0.2
@@ -34,6 +34,7 @@ class MaskRule:
     nearest : whether values in between belong to the nearest; otherwise they are refused
     notes : what is done to the files, in sentences
     numbers : the class number of each of the values, where these are more than the classes
+    palette : whether a palette's numbers count; False takes its colours
     """
 
     kind: Literal["numbers", "values", "threshold", "colours", "layers"]
@@ -42,6 +43,7 @@ class MaskRule:
     nearest: bool = False
     notes: tuple[str, ...] = ()
     numbers: tuple[int, ...] = ()
+    palette: bool = True
 
     def apply(self, planes: Planes, where: str) -> np.ndarray:
         """Class numbers (*spatial) as uint8, 255 = not labelled.
@@ -65,23 +67,23 @@ class MaskRule:
         if self.kind == "numbers":
             return mask_labels(plane, len(self.classes), where)
         if self.kind == "threshold":
-            return (plane > self.values[0]).astype(np.uint8)
+            return (plane if plane.dtype == bool else plane > self.values[0]).astype(np.uint8)
         return self._numbers(plane, where)
 
     def _numbers(self, plane: np.ndarray, where: str) -> np.ndarray:
-        values, codes = np.unique(plane, return_inverse=True)
+        values, codes = distinct(plane)
         known = np.array(self.values)
         distance = np.abs(_coordinates(values, self.kind)[:, None] - _coordinates(known, self.kind)[None]).sum(axis=2)
         strange = values[distance.min(axis=1) > 0]
         if len(strange) and not self.nearest:
             names = [self._word(value) for value in strange.tolist()]
-            meant = [f"{name} = {self._word(value)}" for name, value in zip(self.classes, self.values)]
+            meant = [self._word(value) for value in self.values]
             raise InputError(
-                f"{where}: {shorten(names)} means nothing here ({shorten(meant, 10)}). Correct the mask, or "
+                f"{where}: {shorten(names)} means nothing here (known are {shorten(meant, 10)}). Correct the mask, or "
                 "say what it means."
             )
         numbers = np.array(self.numbers or range(len(self.values)), dtype=np.uint8)
-        return numbers[distance.argmin(axis=1)][codes].reshape(plane.shape)
+        return numbers[distance.argmin(axis=1)][codes]
 
     def _join(self, planes: Planes, where: str) -> np.ndarray:
         if len(planes.pixels) != len(self.values):
@@ -222,7 +224,8 @@ def _colour_rule(tally: Tally, colours: Mapping[str, str] | None) -> MaskRule:
     note = f"Each colour is a class: {shorten(meant, 10)}." + _edge_note(between, between > 0)
     # Several colours may mean one class.
     names = tuple(dict.fromkeys(named.values()))
-    return MaskRule("colours", names, tuple(named), between > 0, (note,), tuple(map(names.index, named.values())))
+    numbers = tuple(map(names.index, named.values()))
+    return MaskRule("colours", names, tuple(named), between > 0, (note,), numbers, palette=colours is None)
 
 
 def _layer_rule(tally: Tally) -> MaskRule:

@@ -13,6 +13,8 @@ from annotruth.io.masks.planes import Planes
 
 MAX_DISTINCT = 20_000
 """Distinct values from which a file is no mask, whatever is done to it."""
+MAX_TABLE = 2**17
+"""Whole numbers between the lowest and highest value up to which all are counted."""
 CLEAR_SHARE = 0.05
 """Share of a value's pixels that must lie amid their like; along interpolated edges hardly any do."""
 
@@ -46,10 +48,10 @@ class Counts:
         """Count the values of a plane (*spatial)."""
         if not np.isfinite(plane).all():
             raise InputError(f"{where}: the mask holds NaN or infinite values. Write a number for every pixel.")
-        values, numbers, counts = np.unique(plane, return_inverse=True, return_counts=True)
+        values, numbers = distinct(plane)
         if len(values) > MAX_DISTINCT:
             raise InputError(f"{where}: {len(values)} different values: this is a picture, no mask. Replace it.")
-        numbers = numbers.reshape(plane.shape)
+        counts = np.bincount(numbers.reshape(-1), minlength=len(values))
         size = (3,) * plane.ndim
         lowest = ndimage.minimum_filter(numbers, size, mode="nearest")
         amid = (lowest == numbers) & (ndimage.maximum_filter(numbers, size, mode="nearest") == numbers)
@@ -133,6 +135,27 @@ class Tally:
         self.layer_sizes.update({number: int(layer.sum()) for number, layer in enumerate(on)})
         self.overlap += int((total > 1).sum())
         self.uncovered += int((total == 0).sum())
+
+
+def distinct(plane: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The values of a plane, sorted, and the place of each pixel's in them, (*spatial).
+
+    Examples
+    --------
+    >>> distinct(np.array([[0, 255], [255, 4]]))
+    (array([  0,   4, 255]), array([[0, 2], [2, 1]]))
+    """
+    low, high = plane.min(), plane.max()
+    if plane.dtype == bool or high - low > MAX_TABLE or not np.isfinite(low + high):
+        values, places = np.unique(plane, return_inverse=True)
+        return values, places.reshape(plane.shape)
+    whole = plane.astype(np.int64)
+    if not np.array_equal(whole, plane):
+        values, places = np.unique(plane, return_inverse=True)
+        return values, places.reshape(plane.shape)
+    # A table of all whole numbers in between takes no sorting, which is slow for volumes.
+    seen = np.bincount((whole - int(low)).reshape(-1)) > 0
+    return np.flatnonzero(seen) + int(low), (np.cumsum(seen) - 1)[whole - int(low)]
 
 
 def carries_mask(planes: Planes) -> bool:
