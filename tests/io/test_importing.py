@@ -63,7 +63,7 @@ def test_what_is_wrong_is_left_out_and_named(drawn: Path, tmp_path: Path) -> Non
     imported = import_source(drawn, tmp_path / "cases")
     assert imported.raters == {"ann": 2, "bob": 2}
     assert {(problem.file.name, problem.case, problem.rater) for problem in imported.skipped} == {
-        ("b.json", "b", "bob"), ("c.json", None, None),
+        ("b.json", "b", "bob"), ("c.json", "c", "ann"),
     }  # fmt: skip
     skipped = json.loads((tmp_path / "cases" / "dataset.json").read_text())["imported"]["skipped"]
     assert any("outside the image" in one["reason"] and one["item"] == "b" for one in skipped)

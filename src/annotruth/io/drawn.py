@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -21,6 +21,8 @@ from annotruth.io.shapes import Shape, paint_shapes
 from annotruth.validation import MAX_MASK_CLASSES
 
 BACKGROUND = "background"
+MANY = 20
+"""Files of a folder that are looked at to tell what it is."""
 
 
 @dataclass
@@ -49,8 +51,28 @@ class Drawn:
         self._pictures: dict[str, _Picture] = {}
         self._raters: dict[Any, str] = {}
         self._labels: list[str] = []
+        self._aliases: dict[str, str] = {}
         self.notes: list[str] = []
         self.rater_info: dict[Any, dict[str, Any]] = {}
+
+    def call(self, image: str, alias: str) -> None:
+        """Say by which other path an image may be found."""
+        self._aliases[image] = alias
+
+    def size_of(self, image: str) -> tuple[int, int]:
+        """An image's (height, width), from its file: for tools that do not write it down."""
+        file = find_image([image, self._aliases.get(image, image)], self._look_in)
+        if file is None:
+            raise InputError(
+                f"the file does not tell the size of the image {image}, and the image was not found. "
+                "Name the folder of images, --images."
+            )
+        height, width = image_header(file, 2, place(file, image)).shape[1:]
+        return height, width
+
+    @property
+    def _look_in(self) -> list[Path]:
+        return folders_of_images(self._path, self._images)
 
     def declare(self, labels: Sequence[str]) -> None:
         """Name classes in the order in which they shall be numbered; others follow as they are met."""
@@ -100,7 +122,8 @@ class Drawn:
                 for rater, drawing in picture.drawings.items()
             }
             items.append(Item(names[path], picture.size, masks))
-        items = put_images(items, list(self._pictures), self._path, self._images, self._report, self.notes)
+        paths = [(path, self._aliases.get(path, path)) for path in self._pictures]
+        items = put_images(items, paths, self._path, self._look_in, self._report, self.notes)
         info = {raters[rater]: known for rater, known in self.rater_info.items() if rater in raters}
         return Contents(classes, items, rater_info=info, notes=self.notes)
 
@@ -125,37 +148,42 @@ class Answered:
         paths = list(dict.fromkeys(row["item"] for row in self._rows))
         names, raters = name_items(paths), name_raters(self._raters)
         items = put_images(
-            [Item(names[path], ()) for path in paths], paths, self._path, self._images, self._report, self.notes
-        )
+            [Item(names[path], ()) for path in paths], [(path,) for path in paths], self._path,
+            folders_of_images(self._path, self._images), self._report, self.notes,
+        )  # fmt: skip
         kept = {item.name for item in items}
         rows = [{**row, "item": names[row["item"]], "rater": raters[row["rater"]]} for row in self._rows]
-        table = pd.DataFrame([row for row in rows if row["item"] in kept], columns=list(rows[0]) if rows else None)
-        if not rows:
-            table = pd.DataFrame(columns=["item", "rater", "label"])
+        kept_rows = [row for row in rows if row["item"] in kept]
+        table = pd.DataFrame(kept_rows if kept_rows else {"item": [], "rater": [], "label": []})
         info = {raters[rater]: known for rater, known in self.rater_info.items() if rater in raters}
         return Contents(None, items, table, rater_info=info, notes=self.notes)
 
 
+def folders_of_images(source: Path, images: Path | None) -> list[Path]:
+    """Where to look for images: where they are said to be, or in the source, or beside it."""
+    if images is not None and not images.is_dir():
+        raise InputError(f"{images}: there is no such folder of images.")
+    home = source if source.is_dir() else source.parent
+    return [images] if images is not None else [home, home / "images"]
+
+
 def put_images(
-    items: list[Item], paths: Sequence[str], source: Path, folder: Path | None, report: Report, notes: list[str]
-) -> list[Item]:
+    items: list[Item], paths: Sequence[Sequence[str]], source: Path, look_in: list[Path], report: Report,
+    notes: list[str],
+) -> list[Item]:  # fmt: skip
     """Put images to items, by the paths that the source gives; where some are found, items without one are left out.
 
     Parameters
     ----------
-    paths : each item's image, as the source names it
-    folder : where to look; by default in the source, or beside it
+    paths : each item's image, as the source names it, and other names
+    look_in : folders
     """
-    home = source if source.is_dir() else source.parent
-    if folder is not None and not folder.is_dir():
-        raise InputError(f"{folder}: there is no such folder of images.")
-    look_in = [folder] if folder is not None else [home, home / "images"]
-    found = [_find_image(path, look_in) for path in paths]
+    found = [find_image(each, look_in) for each in paths]
     if not any(found):
         notes.append("No image was found, so the cases have none; --images names their folder.")
         return items
     kept = []
-    for item, path, file in zip(items, paths, found):
+    for item, (path, *_), file in zip(items, paths, found):
         if file is None:
             message = f"there is no image {path} in {shorten(list(map(str, look_in)))}, as there is for others."
             report(Problem("fatal", source, item.name, None, message, "Add the image, or remove its annotations."))
@@ -170,14 +198,15 @@ def put_images(
     return kept
 
 
-def _find_image(path: str, folders: Sequence[Path]) -> Path | None:
-    """Find an image below the folders, never outside; in a format we know."""
-    parts = [part for part in PurePosixPath(path.replace("\\", "/")).parts if part not in ("/", "..", ".")]
-    for folder in folders:
-        for start in range(len(parts)):
-            file = folder.joinpath(*parts[start:])
-            if suffix_of(file) is not None and file.is_file():
-                return file
+def find_image(paths: Sequence[str], folders: Sequence[Path]) -> Path | None:
+    """Find an image below the folders, never outside, in a format we know: by its path, or the end of it."""
+    for path in dict.fromkeys(paths):
+        parts = [part for part in PurePosixPath(path.replace("\\", "/")).parts if part not in ("/", "..", ".")]
+        for folder in folders:
+            for start in range(len(parts)):
+                file = folder.joinpath(*parts[start:])
+                if suffix_of(file) is not None and file.is_file():
+                    return file
     return None
 
 
@@ -198,6 +227,26 @@ def rater_of_file(file: Path) -> str:
     """Name a rater after a file, or after its folder where the file's name is the one that the tool gives to all."""
     everybodys = ("annotations", "instances_default", "result", "export", "via_project", "via_region_data")
     return file.parent.name if file.stem.lower() in everybodys and file.parent.name else file.stem
+
+
+def json_files(path: Path) -> list[Path]:
+    """The JSON file itself, or those in the folder."""
+    files = [path] if path.is_file() else sorted(path.rglob("*.json")) if path.is_dir() else []
+    return [file for file in files if file.suffix.lower() in (".json", ".geojson")]
+
+
+@lru_cache(maxsize=1)
+def _peeked(file: Path, changed: int, size: int) -> Any:
+    return read_json(file)
+
+
+def peek_json(file: Path) -> Any:
+    """Read a JSON file to see what it is; None where it cannot be read. The last one is kept, not to be changed."""
+    try:
+        about = file.stat()
+        return _peeked(file, about.st_mtime_ns, about.st_size)
+    except (OSError, InputError):
+        return None
 
 
 def read_json(file: Path) -> Any:

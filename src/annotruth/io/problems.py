@@ -47,10 +47,21 @@ Progress = Callable[[int, int], None]
 """Told how many files are done, of how many."""
 
 
+class Refused(InputError):
+    """A problem that was raised; who reports it further reports the very same."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
+
+    def __reduce__(self) -> tuple[type[Refused], tuple[Problem]]:
+        return Refused, (self.problem,)
+
+
 def refuse(problem: Problem) -> None:
     """Raise a fatal problem; let warnings pass."""
     if problem.severity == "fatal":
-        raise InputError(str(problem))
+        raise Refused(problem)
 
 
 def place(file: Path, case: str | None = None, rater: str | None = None) -> str:
@@ -67,6 +78,8 @@ def reporting(report: Report, file: Path, case: str | None = None, rater: str | 
     """
     try:
         yield
+    except Refused as error:
+        report(error.problem)
     except InputError as error:
         text = str(error).removeprefix(f"{place(file, case, rater)}: ")
         named = re.match(r"(.+?)(?: \((?:case ([^()]*?))?(?:, )?(?:rater ([^()]*))?\))?: ", text)

@@ -104,8 +104,8 @@ def coco_code(counts: Sequence[int]) -> str:
 def label_studio_mask(code: Sequence[int] | bytes, size: tuple[int, int]) -> np.ndarray:
     """Read Label Studio's brush: packed bits of red, green, blue and alpha; a pixel is marked where alpha is not 0.
 
-    A head tells how many values there are, the bits of a value, and the bits of lengths of four kinds of runs. Then come
-    runs of one value, and stretches of single values.
+    A head tells how many values there are, the bits of a value, and the bits of lengths of four kinds of runs. Then
+    come runs of one value, and stretches of single values.
 
     Parameters
     ----------
