@@ -11,6 +11,7 @@ import typer
 from annotruth import __version__
 from annotruth.cli.check import check
 from annotruth.cli.demo import demo
+from annotruth.cli.fetch import fetch
 from annotruth.cli.fuse import fuse
 from annotruth.cli.import_ import import_
 from annotruth.cli.plan import plan
@@ -53,6 +54,7 @@ def common(
 EXAMPLES: dict[Callable[..., None], str] = {
     demo: "demo -o runs/demo",
     check: "check cases/",
+    fetch: "fetch stare -o stare/",
     import_: "import annotations.xml -o cases/",
     fuse: "fuse cases/ --method staple -o fused/",
     simulate: "simulate digits/ -o cases/ --raters good,over,under,wrong,blank --keep 1",

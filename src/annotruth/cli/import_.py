@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
@@ -25,6 +25,20 @@ def import_(
     duplicates: Annotated[
         Optional[str], typer.Option(metavar="error|keep-last", help="When a rater labelled an item twice.")
     ] = None,
+    item: Annotated[Optional[str], typer.Option(metavar="COLUMN", help="Table: which column names the item.")] = None,
+    rater: Annotated[Optional[str], typer.Option(metavar="COLUMN", help="Table: which column names the rater.")] = None,
+    label: Annotated[
+        Optional[str], typer.Option(metavar="COLUMN", help="Table: which column holds the answer.")
+    ] = None,
+    raters: Annotated[
+        Optional[str], typer.Option(metavar="COLUMNS", help="Table with a column per rater: which, as ann,bob.")
+    ] = None,
+    colour: Annotated[
+        Optional[list[str]], typer.Option(metavar="COLOUR=CLASS", help='Masks in colour: as "#ff0000=tumour", each.')
+    ] = None,
+    resize: Annotated[
+        bool, typer.Option("--resize", help="Masks larger or smaller than the image by a whole number are resized.")
+    ] = False,
     option: Annotated[Optional[list[str]], typer.Option(help="An option of the source, as name=value.")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first thing that is wrong.")] = False,
     overwrite: Overwrite = False,
@@ -37,7 +51,11 @@ def import_(
     """
     from annotruth.io import import_source
 
-    inputs = {"images": images, "duplicates": duplicates} | dict(option_value(text) for text in option or [])
+    columns = {"item": item, "rater": rater, "label": label, "raters": raters}
+    masks = {"colours": colour or None, "resize": resize or None}
+    kind = kind or _kind_by_options(source, columns, masks)
+    inputs = {"images": images, "duplicates": duplicates, **columns, **masks}
+    inputs |= dict(option_value(text) for text in option or [])
     with progress_bar(quiet) as tell:
         imported = import_source(
             source, output, kind, strict=strict, overwrite=overwrite,
@@ -47,6 +65,17 @@ def import_(
     print_imported(imported)
     if imported.skipped:
         raise typer.Exit(1)
+
+
+def _kind_by_options(source: Path, columns: dict[str, Any], masks: dict[str, Any]) -> str | None:
+    """What a source is that looks like one of our own, where options say how to read it otherwise."""
+    from annotruth.io import find_source
+
+    named, drawn = (any(value is not None for value in given.values()) for given in (columns, masks))
+    if not (named or drawn):
+        return None
+    found = find_source(source).key
+    return {"label-table": "table" if named else None, "case-folder": "mask-folder" if drawn else None}.get(found)
 
 
 def print_imported(imported: Imported, most: int = 20) -> None:
