@@ -245,6 +245,7 @@ def _write_dataset(folder: Path, path: Path, contents: Contents, imported: Impor
     content |= {"groups": groups} if groups and len(groups) == imported.items else {}
     content["imported"] = {
         "source": imported.source, "from": path.name, "items": imported.items, "raters": imported.raters,
+        "names": {item.name: item.origin for item in contents.items if item.origin not in (None, item.name)},
         "notes": imported.notes, "skipped": [_as_dict(problem) for problem in imported.problems],
     }  # fmt: skip
     with atomic(folder / DATASET_FILE) as temporary:
