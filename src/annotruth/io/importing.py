@@ -22,6 +22,7 @@ import pandas as pd
 
 from annotruth.data.annotations import Lazy
 from annotruth.errors import AnnotruthError, InputError
+from annotruth.io.archives import open_archive
 from annotruth.io.case_files import IMAGES, RATERS, TRUTH
 from annotruth.io.contents import Contents, Item
 from annotruth.io.files import DATASET_FILE, suffix_of
@@ -93,7 +94,7 @@ def import_source(
     >>> imported.source, imported.items, imported.raters, imported.classes
     ('labelme', 1, {'ann': 1}, ('background', 'cell'))
     """
-    path, output = Path(path), Path(output)
+    path, output = open_archive(path), Path(output)
     found = find_source(path, source)
     if not isinstance(found, ImportSource):
         raise InputError(
