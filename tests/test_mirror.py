@@ -52,7 +52,9 @@ TESTED_ELSEWHERE = {
     "fusion/_em/pattern_kernels.py": "fusion/test_votes.py",
     "fusion/base.py": "fusion/test_checks.py",  # what all estimators have from it
     "io/case_files.py": "io/sources/test_case_folder.py",  # whose files they are
+    "io/dicom_files.py": "io/sources/test_dicom.py",
     "io/sources/checks.py": "io/sources/test_sources.py",
+    "io/volumes.py": "io/sources/test_slicer.py",
     "methods/base.py": "methods/test_contract.py",
     "metrics/__init__.py": "metrics/test_registry.py",  # a list of names
     "nn/__init__.py": "nn/test_labels.py",  # a list of names, of which an old one warns

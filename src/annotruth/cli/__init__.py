@@ -11,6 +11,7 @@ import typer
 from annotruth import __version__
 from annotruth.cli.check import check
 from annotruth.cli.demo import demo
+from annotruth.cli.export import export
 from annotruth.cli.fetch import fetch
 from annotruth.cli.fuse import fuse
 from annotruth.cli.import_ import import_
@@ -57,6 +58,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
     fetch: "fetch stare -o stare/",
     import_: "import annotations.xml -o cases/",
     fuse: "fuse cases/ --method staple -o fused/",
+    export: "export fused/ --to label-studio -o back/",
     simulate: "simulate digits/ -o cases/ --raters good,over,under,wrong,blank --keep 1",
     plan: "plan cases/ -o plan.json",
     train: "train cases/ --method pixel-cm -o runs/first",

@@ -53,6 +53,7 @@ class Item:
     group : the patient, say
     affine : (4, 4), from voxel numbers to millimetres, where no image file tells
     spacing : millimetres from pixel to pixel along each axis
+    origin : what the source itself calls it (a path, an address, a number), for the way back
     """
 
     name: str
@@ -63,6 +64,7 @@ class Item:
     group: str | None = None
     affine: np.ndarray | None = None
     spacing: Spacing | None = None
+    origin: str | None = None
 
 
 @dataclass

@@ -142,9 +142,9 @@ def take_answers(
     )
 
 
-def read_json_lines(path: Path, report: Report, text: str | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
+def read_json_lines(path: Path, report: Report) -> Iterator[tuple[int, dict[str, Any]]]:
     """Objects of a file with one in each line, or a list of them, with their numbers; other lines are reported."""
-    content = _read_text(path) if text is None else text
+    content = _read_text(path)
     if content.lstrip().startswith("["):
         try:
             lines: list[Any] = json.loads(content)

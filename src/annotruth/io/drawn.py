@@ -52,12 +52,13 @@ class Drawn:
         self._raters: dict[Any, str] = {}
         self._labels: list[str] = []
         self._aliases: dict[str, str] = {}
+        self._origins: dict[str, str] = {}
         self.notes: list[str] = []
         self.rater_info: dict[Any, dict[str, Any]] = {}
 
-    def call(self, image: str, alias: str) -> None:
-        """Say by which other path an image may be found."""
-        self._aliases[image] = alias
+    def call(self, image: str, alias: str, origin: str) -> None:
+        """Say by which other path an image may be found, and what the source itself calls it."""
+        self._aliases[image], self._origins[image] = alias, origin
 
     def size_of(self, image: str) -> tuple[int, int]:
         """An image's (height, width), from its file: for tools that do not write it down."""
@@ -121,7 +122,7 @@ class Drawn:
                 raters[rater]: Mask(drawing.file, partial(paint_shapes, drawing.shapes, picture.size, classes))
                 for rater, drawing in picture.drawings.items()
             }
-            items.append(Item(names[path], picture.size, masks))
+            items.append(Item(names[path], picture.size, masks, origin=self._origins.get(path, path)))
         paths = [(path, self._aliases.get(path, path)) for path in self._pictures]
         items = put_images(items, paths, self._path, self._look_in, self._report, self.notes)
         info = {raters[rater]: known for rater, known in self.rater_info.items() if rater in raters}
@@ -135,8 +136,13 @@ class Answered:
         self._path, self._report, self._images = path, report, images
         self._rows: list[dict[str, Any]] = []
         self._raters: dict[Any, str] = {}
+        self._origins: dict[str, str] = {}
         self.notes: list[str] = []
         self.rater_info: dict[Any, dict[str, Any]] = {}
+
+    def call(self, image: str, origin: str) -> None:
+        """Say what the source itself calls an image."""
+        self._origins[image] = origin
 
     def add(self, image: str, rater: Any, rater_name: str, label: str, **more: Any) -> None:
         """Add one answer; ``more`` is kept in columns of its own."""
@@ -148,8 +154,9 @@ class Answered:
         paths = list(dict.fromkeys(row["item"] for row in self._rows))
         names, raters = name_items(paths), name_raters(self._raters)
         items = put_images(
-            [Item(names[path], ()) for path in paths], [(path,) for path in paths], self._path,
-            folders_of_images(self._path, self._images), self._report, self.notes,
+            [Item(names[path], (), origin=self._origins.get(path, path)) for path in paths],
+            [(path,) for path in paths], self._path, folders_of_images(self._path, self._images), self._report,
+            self.notes,
         )  # fmt: skip
         kept = {item.name for item in items}
         rows = [{**row, "item": names[row["item"]], "rater": raters[row["rater"]]} for row in self._rows]

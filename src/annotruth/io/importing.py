@@ -22,6 +22,7 @@ import pandas as pd
 
 from annotruth.data.annotations import Lazy
 from annotruth.errors import AnnotruthError, InputError
+from annotruth.io.archives import open_archive
 from annotruth.io.case_files import IMAGES, RATERS, TRUTH
 from annotruth.io.contents import Contents, Item
 from annotruth.io.files import DATASET_FILE, suffix_of
@@ -93,7 +94,7 @@ def import_source(
     >>> imported.source, imported.items, imported.raters, imported.classes
     ('labelme', 1, {'ann': 1}, ('background', 'cell'))
     """
-    path, output = Path(path), Path(output)
+    path, output = open_archive(path), Path(output)
     found = find_source(path, source)
     if not isinstance(found, ImportSource):
         raise InputError(
@@ -245,6 +246,7 @@ def _write_dataset(folder: Path, path: Path, contents: Contents, imported: Impor
     content |= {"groups": groups} if groups and len(groups) == imported.items else {}
     content["imported"] = {
         "source": imported.source, "from": path.name, "items": imported.items, "raters": imported.raters,
+        "names": {item.name: item.origin for item in contents.items if item.origin not in (None, item.name)},
         "notes": imported.notes, "skipped": [_as_dict(problem) for problem in imported.problems],
     }  # fmt: skip
     with atomic(folder / DATASET_FILE) as temporary:

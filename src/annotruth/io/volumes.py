@@ -81,6 +81,8 @@ class Volumes:
         names = name_items({key: volume.name for key, volume in volumes.items()})
         raters = name_raters(self._raters)
         items = [self._item(names[key], volume, raters, classes) for key, volume in volumes.items()]
+        for item, key in zip(items, volumes):
+            item.origin = str(key)
         if any(item.image is None for item in items) and any(item.image is not None for item in items):
             for item in (item for item in items if item.image is None):
                 file = next(iter(item.masks.values())).file

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import zipfile
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
@@ -81,15 +80,12 @@ def example_prodigy(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def example_doccano(tmp_path: Path) -> Path:
-    path = tmp_path / "doccano" / "export.zip"
-    path.parent.mkdir()
-    with zipfile.ZipFile(path, "w") as archive:
-        for user, labels in (("ann", "pos neg"), ("bob", "pos pos")):
-            lines = [
-                {"id": n, "text": f"text {n}", "label": [x], "Comments": []} for n, x in enumerate(labels.split(), 1)
-            ]
-            archive.writestr(f"{user}.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
-    return path
+    folder = tmp_path / "doccano"
+    folder.mkdir()
+    for user, labels in (("ann", "pos neg"), ("bob", "pos pos")):
+        lines = [{"id": n, "text": f"text {n}", "label": [x], "Comments": []} for n, x in enumerate(labels.split(), 1)]
+        (folder / f"{user}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return folder
 
 
 @pytest.fixture

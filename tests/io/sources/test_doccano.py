@@ -18,9 +18,10 @@ def test_an_archive_and_its_folder_are_read_alike(example_doccano: Path, tmp_pat
     loaded = at.load(example_doccano)
     assert (loaded.items, loaded.raters, loaded.classes) == (("1", "2"), ("ann", "bob"), ("neg", "pos"))
     np.testing.assert_array_equal(loaded.answer_matrix(), [[1, 1], [0, 1]])
-    with zipfile.ZipFile(example_doccano) as archive:
-        archive.extractall(tmp_path / "unpacked")
-    np.testing.assert_array_equal(at.load(tmp_path / "unpacked").answer_matrix(), loaded.answer_matrix())
+    with zipfile.ZipFile(tmp_path / "export.zip", "w") as archive:
+        for file in example_doccano.iterdir():
+            archive.write(file, file.name)
+    np.testing.assert_array_equal(at.load(tmp_path / "export.zip").answer_matrix(), loaded.answer_matrix())
 
 
 def test_users_named_by_the_annotations(tmp_path: Path) -> None:
@@ -40,11 +41,3 @@ def test_labels_that_all_users_share_are_one_raters_and_several_at_once_are_left
     path.write_text('{"id": 1, "text": "a", "label": [[0, 3, "x"]]}\n')
     with pytest.raises(InputError, match="spans and relations are not read"):
         at.load(path)
-
-
-def test_an_archive_that_would_fill_the_memory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("annotruth.io.sources.doccano.MAX_BYTES", 1000)
-    with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("../../ann.jsonl", b" " * 5000)
-    with pytest.raises(InputError, match="unpacks to more than"):
-        at.load(tmp_path / "bomb.zip")

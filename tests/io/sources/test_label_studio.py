@@ -174,3 +174,13 @@ def test_several_questions_or_choices_are_told(tmp_path: Path) -> None:
     assert any("several choices are ticked (a, b)" in message for message in messages)
     path = write(tmp_path / "p.json", [done(ANN, choice("cat"), choice("sharp", name="quality"))])
     assert at.load(path, question="quality").classes == ("sharp",)
+
+
+def test_an_export_of_a_real_label_studio() -> None:
+    """Two people in Label Studio 1.23.2, by its own interface: brush, polygon, box and ellipse, nothing, and a skip."""
+    found = at.load(Path(__file__).parent / "label_studio_export.json")
+    assert found.items == ("img_0", "img_1", "img_2")
+    assert (found.raters, found.classes) == (("user_1", "user_2"), ("background", "cell", "wall"))
+    assert (found.masks == 1).sum(axis=(2, 3)).tolist() == [[35, 0], [36, 0], [0, 35]]
+    assert (found.masks == 2).sum(axis=(2, 3)).tolist() == [[0, 36], [3, 0], [0, 0]]
+    assert found.labelled().tolist() == [[True, True], [True, True], [False, True]]

@@ -188,9 +188,9 @@ def test_a_source_that_looks_inside_is_asked_before_a_general_one(lines: type[So
 
 
 def test_messages_name_every_source(lines: type[Source], tmp_path: Path) -> None:
-    (tmp_path / "a.zip").touch()
+    (tmp_path / "a.xyz").touch()
     with pytest.raises(InputError, match=r"Known are .*case-folder, .*label-table, .*list-of-lines.*--from"):
-        load(tmp_path / "a.zip")
+        load(tmp_path / "a.xyz")
     assert "a label table" in describe_takers("images")
 
 

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Literal, TypeVar, get_args
 
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
+from annotruth.io.archives import open_archive
 from annotruth.io.problems import Problem, Progress, Report, reporting
 from annotruth.parallel import MapFunction
 
@@ -149,6 +150,8 @@ def nothing_to_load(path: Path) -> str:
     """Say why a path is no data set."""
     if not path.exists():
         return f"{path}: there is no such file or folder."
+    if path.suffix.lower() == ".zip":
+        return f"{path}: an archive. Unpack it, or make cases of it with `annotruth import`."
     keys = ", ".join(source.key for source in _sorted_sources())
     return f"{path}: not a data set of a known kind. Known are {keys}; name one with --from, if it is."
 
@@ -206,7 +209,8 @@ def load(
     ...     load(table)
     Annotations(labels: 2 items, 2 raters, 2 classes, 3 answers)
     """
-    path, found = Path(path), find_source(path, source)
+    path = open_archive(path)
+    found = find_source(path, source)
     inputs = {"truth": truth, "images": images, "features": features, "duplicates": duplicates, **options}
     return found.load(path, **accept_inputs(found, path, inputs))
 
@@ -244,6 +248,7 @@ def check(
     path = Path(path)
     problems: list[Problem] = []
     with reporting(problems.append, path):
+        path = open_archive(path)
         found = find_source(path, source)
         inputs = {"truth": truth, "images": images, "features": features, "duplicates": duplicates, **options}
         found.check(path, problems.append, progress, **accept_inputs(found, path, inputs))

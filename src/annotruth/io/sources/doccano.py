@@ -1,10 +1,9 @@
-"""doccano: an exported archive, or the folder it was unpacked to, with a file of JSON lines for each user."""
+"""doccano: an exported archive, that is a folder with a file of JSON lines for each user."""
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -18,7 +17,6 @@ from annotruth.io.sources.imports import ImportSource
 
 SHARED = "all"
 """doccano's file of a project in which all users share one set of labels."""
-MAX_BYTES = 2**30
 _LABEL_KEYS = ("label", "labels", "category")
 
 
@@ -28,32 +26,23 @@ class Doccano(ImportSource):
 
     name = "doccano export"
     key = "doccano"
-    description = "doccano's export: a .zip, or a folder, of one <user>.jsonl each"
+    description = "doccano's export: one <user>.jsonl each"
     kind = "labels"
     identity = "the file's name, or annotations' user"
     inputs = ("duplicates",)
-    suffixes = (".zip", ".jsonl")
+    suffixes = (".jsonl",)
 
     def matches(self, path: Path) -> bool:
         if path.is_dir():
             files = sorted(path.glob("*.jsonl"))
             return bool(files) and all(_is_doccano(peek_json(file)) for file in files[:3])
-        if path.suffix.lower() == ".jsonl":
-            return _is_doccano(peek_json(path))
-        if path.suffix.lower() != ".zip":
-            return False
-        try:
-            with zipfile.ZipFile(path) as archive:
-                names = [name for name in archive.namelist() if not name.endswith("/")]
-                return bool(names) and all(name.endswith(".jsonl") for name in names)
-        except (OSError, zipfile.BadZipFile):
-            return False
+        return path.suffix.lower() == ".jsonl" and _is_doccano(peek_json(path))
 
     def read(self, path: Path, report: Report, **_: Any) -> Contents:
         rows: list[dict[str, Any]] = []
         several = shared = 0
-        for file, text in _files(path):
-            for _number, found in read_json_lines(file, report, text):
+        for file in sorted(path.glob("*.jsonl")) if path.is_dir() else [path]:
+            for _number, found in read_json_lines(file, report):
                 answers = list(_answers(found, file.stem))
                 shared += file.stem == SHARED and "annotations" not in found
                 several += any(label is None for _, label in answers)
@@ -79,26 +68,6 @@ def _is_doccano(first: dict[str, Any] | None) -> bool:
     if isinstance(annotations, list):
         return all(isinstance(each, dict) and "user" in each and "label" in each for each in annotations)
     return any(isinstance(first.get(key), list) for key in _LABEL_KEYS)
-
-
-def _files(path: Path) -> Iterator[tuple[Path, str]]:
-    """Name and text of every file; those in an archive are read without being unpacked."""
-    if path.is_dir() or path.suffix.lower() != ".zip":
-        for file in sorted(path.glob("*.jsonl")) if path.is_dir() else [path]:
-            try:
-                yield file, file.read_text(encoding="utf-8-sig")
-            except (OSError, UnicodeDecodeError) as error:
-                raise InputError(f"{file}: cannot be read: {error}. Save it as UTF-8 text.") from error
-        return
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = [each for each in archive.infolist() if each.filename.endswith(".jsonl")]
-            if sum(each.file_size for each in members) > MAX_BYTES:
-                raise InputError(f"{path}: the archive unpacks to more than {MAX_BYTES >> 20} MB. Unpack it first.")
-            for each in members:
-                yield path / PurePosixPath(each.filename).name, archive.read(each).decode("utf-8-sig")
-    except (OSError, zipfile.BadZipFile, UnicodeDecodeError, RuntimeError, NotImplementedError) as error:
-        raise InputError(f"{path}: the archive cannot be read ({error}). Export it anew.") from error
 
 
 def _answers(found: dict[str, Any], user: str) -> Iterator[tuple[str, str | None]]:

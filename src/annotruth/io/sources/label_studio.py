@@ -55,7 +55,7 @@ class LabelStudioMasks(_LabelStudio):
     def read(self, path: Path, report: Report, **inputs: Any) -> Contents:
         drawn = Drawn(path, report, **inputs)
         for work in _annotations(path, report, drawn.notes):
-            drawn.call(work.image, work.alias)
+            drawn.call(work.image, work.alias, work.origin)
             with parsing(report, work.file, work.image, work.name):
                 size = work.size or drawn.size_of(work.image)
                 drawn.add(work.file, work.image, size, work.rater, work.name, list(_shapes(work, size)))
@@ -80,6 +80,7 @@ class LabelStudioChoices(_LabelStudio):
         for work in _annotations(path, report, answered.notes):
             with parsing(report, work.file, work.image, work.name):
                 label = _choice(work, question)
+                answered.call(work.image, work.origin)
                 if label is not None:
                     about = {name: work.about[name] for name in ("created_at", "lead_time") if work.about.get(name)}
                     answered.add(work.image, work.rater, work.name, label, **about)
@@ -93,6 +94,7 @@ class _Work:
     Attributes
     ----------
     image, alias : the image's path, without and with what Label Studio puts before the name of an uploaded file
+    origin : the address in the task's data
     rater, name : the annotator's number, and what is shown
     size : (height, width), from whatever anybody drew; None where nobody drew anything
     about : the annotation itself
@@ -101,6 +103,7 @@ class _Work:
     file: Path
     image: str
     alias: str
+    origin: str
     rater: Any
     name: str
     size: tuple[int, int] | None
@@ -148,7 +151,7 @@ def _annotations(path: Path, report: Report, notes: list[str]) -> Iterator[_Work
 
 
 def _of_task(file: Path, task: dict[str, Any], report: Report) -> Iterator[_Work]:
-    image, alias = _image_of(task)
+    image, alias, origin = _image_of(task)
     annotations = _listed(task, "annotations", "completions")
     size = _size_of(task)
     for annotation in annotations:
@@ -156,16 +159,17 @@ def _of_task(file: Path, task: dict[str, Any], report: Report) -> Iterator[_Work
         if annotation.get("was_cancelled") or annotation.get("skipped"):
             report(Problem("warning", file, image, name, "the annotator skipped this task.", "It is left out."))
         else:
-            yield _Work(file, image, alias, rater, name, size, _listed(annotation, "result"), annotation)
+            yield _Work(file, image, alias, origin, rater, name, size, _listed(annotation, "result"), annotation)
 
 
-def _image_of(task: dict[str, Any]) -> tuple[str, str]:
-    """The image's path in a task's data: the value that names a picture, or the only text there is."""
+def _image_of(task: dict[str, Any]) -> tuple[str, str, str]:
+    """The image's path in a task's data, and its address: the text that names a picture, or the only one there is."""
     texts = [value for value in task["data"].values() if isinstance(value, str)]
-    paths = [_path_of(text) for text in texts]
-    found = next((path for path in paths if suffix_of(path)), paths[0] if len(paths) == 1 else f"task_{task.get('id')}")
+    only = texts[0] if len(texts) == 1 else f"task_{task.get('id')}"
+    origin = next((text for text in texts if suffix_of(_path_of(text))), only)
+    found = _path_of(origin)
     folder, slash, name = re.sub("^/?data/upload/([0-9]+/)?", "", found).lstrip("/").rpartition("/")
-    return f"{folder}{slash}{re.sub('^[0-9a-f]{8}-', '', name)}", found
+    return f"{folder}{slash}{re.sub('^[0-9a-f]{8}-', '', name)}", found, origin
 
 
 def _path_of(text: str) -> str:
