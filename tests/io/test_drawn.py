@@ -87,3 +87,10 @@ def test_what_a_tool_would_not_write_is_a_problem_of_the_file() -> None:
         int("x")
     assert "'points' is missing" in problems[0].message
     assert (problems[0].case, problems[1].case) == ("a", None)
+
+
+def test_two_shapes_of_a_class_are_one_class(tmp_path: Path) -> None:
+    drawn = Drawn(tmp_path, print)
+    square = Rings("cell", (np.array([[1, 1], [4, 1], [4, 4]]),))
+    drawn.add(tmp_path / "a.json", "a.png", (8, 9), "ann", "ann", [square, square])
+    assert drawn.contents().classes == ("background", "cell")

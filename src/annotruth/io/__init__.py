@@ -25,6 +25,7 @@ from __future__ import annotations
 from annotruth.io.features import column_names, load_features
 from annotruth.io.files import case_of, suffix_of
 from annotruth.io.importing import Imported, import_source
+from annotruth.io.objects import load_objects, write_objects
 from annotruth.io.problems import Problem
 from annotruth.io.sources import (
     SOURCES,
@@ -63,6 +64,7 @@ __all__ = [
     "load",
     "load_features",
     "load_images",
+    "load_objects",
     "nothing_sound",
     "nothing_to_load",
     "read_truth",
@@ -72,6 +74,7 @@ __all__ = [
     "write_case_folder",
     "write_label_table",
     "write_mask",
+    "write_objects",
     "write_probabilities",
     "write_table",
     "write_truth_table",

@@ -77,7 +77,7 @@ class Drawn:
 
     def declare(self, labels: Sequence[str]) -> None:
         """Name classes in the order in which they shall be numbered; others follow as they are met."""
-        self._labels += [label for label in labels if label not in self._labels]
+        self._labels += [label for label in dict.fromkeys(labels) if label not in self._labels]
 
     def add(
         self, file: Path, image: str, size: tuple[int, int], rater: Any, rater_name: str, shapes: Sequence[Shape]
