@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -254,6 +254,21 @@ def peek_json(file: Path) -> Any:
         return _peeked(file, about.st_mtime_ns, about.st_size)
     except (OSError, InputError):
         return None
+
+
+def own_json(path: Path, report: Report, is_own: Callable[[Any], bool]) -> Iterator[tuple[Path, Any]]:
+    """The JSON files at a path that a source knows as its own, with their content, which is not to be changed.
+
+    Those that cannot be read are reported, as nobody knows whose they are.
+    """
+    for file in json_files(path):
+        content = None
+        with reporting(report, file):
+            about = file.stat()
+            content = _peeked(file, about.st_mtime_ns, about.st_size)
+        if content is not None and is_own(content):
+            yield file, content
+    _peeked.cache_clear()
 
 
 def read_json(file: Path) -> Any:

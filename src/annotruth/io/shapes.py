@@ -90,7 +90,7 @@ def coco_pixels(code: str | list[int], size: tuple[int, int]) -> np.ndarray:
     return unroll_counts(counts, size, order="F")
 
 
-def brush_pixels(code: list[int], size: tuple[int, int]) -> np.ndarray:
+def brush_pixels(code: bytes, size: tuple[int, int]) -> np.ndarray:
     """Pixels of Label Studio's brush."""
     return label_studio_mask(code, size)
 

@@ -54,6 +54,7 @@ class CvatShapes(_Cvat):
     def read(self, path: Path, report: Report, **inputs: Any) -> Contents:
         attribute = inputs.pop("attribute", None)
         drawn = Drawn(path, report, **inputs)
+        _report_empty(path, report)
         for file in find_files(path):
             reader = _Reader(file, attribute)
             with parsing(report, file):
@@ -77,6 +78,7 @@ class CvatTags(_Cvat):
     def read(self, path: Path, report: Report, **inputs: Any) -> Contents:
         attribute = inputs.pop("attribute", None)
         answered = Answered(path, report, inputs.get("images"))
+        _report_empty(path, report)
         for file in find_files(path):
             reader = _Reader(file, attribute)
             with parsing(report, file):
@@ -94,6 +96,14 @@ def find_files(path: Path) -> Iterator[Path]:
     """CVAT's files at a path: the file itself, or those in the folder."""
     candidates = [path] if path.is_file() else sorted(path.rglob("*.xml")) if path.is_dir() else []
     return (file for file in candidates if file.suffix.lower() == ".xml" and _is_cvat(file))
+
+
+def _report_empty(path: Path, report: Report) -> None:
+    """Report files that are XML by name alone: a download that failed."""
+    for file in sorted(path.rglob("*.xml")) if path.is_dir() else []:
+        with file.open("rb") as opened:
+            if b"<" not in opened.read(64):
+                report(Problem("fatal", file, None, None, "the file is empty, or not XML.", "Export it anew."))
 
 
 def _is_cvat(file: Path) -> bool:

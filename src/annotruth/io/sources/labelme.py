@@ -36,10 +36,12 @@ class Labelme(ImportSource):
 
     def read(self, path: Path, report: Report, **inputs: Any) -> Contents:
         drawn = Drawn(path, report, **inputs)
-        for file in filter(_is_labelme, sorted(path.rglob("*.json"))):
+        for file in sorted(path.rglob("*.json")):
             rater = file.parent.name
             with parsing(report, file, file.stem, rater):
                 content = read_json(file)
+                if not _is_labelme(file):
+                    continue
                 image = str(content.get("imagePath") or f"{file.stem}.png")
                 told = content.get("imageHeight"), content.get("imageWidth")
                 size = (int(told[0]), int(told[1])) if None not in told else drawn.size_of(image)

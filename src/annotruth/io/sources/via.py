@@ -9,7 +9,7 @@ import numpy as np
 
 from annotruth.errors import InputError, shorten
 from annotruth.io.contents import Contents
-from annotruth.io.drawn import MANY, Drawn, json_files, parsing, peek_json, rater_of_file, read_json
+from annotruth.io.drawn import MANY, Drawn, json_files, own_json, parsing, peek_json, rater_of_file
 from annotruth.io.problems import Report
 from annotruth.io.rasterise import box_ring, ellipse_ring
 from annotruth.io.shapes import Rings
@@ -40,12 +40,10 @@ class Via(ImportSource):
     def read(self, path: Path, report: Report, **inputs: Any) -> Contents:
         attribute = inputs.pop("attribute", None)
         drawn = Drawn(path, report, **inputs)
-        for file in json_files(path):
-            if _pictures(peek_json(file)) is None:
-                continue
+        for file, content in own_json(path, report, lambda content: _pictures(content) is not None):
             rater = rater_of_file(file)
             with parsing(report, file):
-                pictures = _pictures(read_json(file)) or {}
+                pictures = _pictures(content) or {}
                 name = _class_attribute(pictures, attribute)
                 for picture in pictures.values():
                     image = str(picture["filename"])
