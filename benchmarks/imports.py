@@ -114,7 +114,7 @@ def main() -> int:
     return report(
         "import-speed",
         "Speed of imports",
-        f"Made by `python -m benchmarks.imports --datumaro PYTHON`. In CVAT's files every rater drew {OBJECTS} polygons "
+        f"Made by `python -m benchmarks.imports --datumaro PYTHON`. In CVAT's files each rater drew {OBJECTS} polygons "
         f"of {POINTS} points on each image; in Label Studio's, a blob with the brush. An import paints the masks, "
         "writes them as PNG and copies the images, on one core. Reading means every polygon as numbers, without "
         "painting: ours of all raters at once, and datumaro's reader of CVAT on each rater's folder, the shortest of "

@@ -189,6 +189,7 @@ def put_images(
     if not any(found):
         notes.append("No image was found, so the cases have none; --images names their folder.")
         return items
+    _warn_of_unused([file for file in found if file is not None], report)
     kept = []
     for item, (path, *_), file in zip(items, paths, found):
         if file is None:
@@ -203,6 +204,17 @@ def put_images(
             item.image = file
             kept.append(item)
     return kept
+
+
+def _warn_of_unused(found: list[Path], report: Report) -> None:
+    """Warn of images that lie beside those found, and that nothing speaks of."""
+    used = set(found)
+    for folder in dict.fromkeys(file.parent for file in found):
+        files = (file for file in sorted(folder.iterdir()) if suffix_of(file) is not None and file.is_file())
+        unused = [file.name for file in files if file not in used]
+        if unused:
+            message = f"there are no annotations of {len(unused)} of the images: {shorten(unused)}."
+            report(Problem("warning", folder, None, None, message, "They are left out."))
 
 
 def find_image(paths: Sequence[str], folders: Sequence[Path]) -> Path | None:

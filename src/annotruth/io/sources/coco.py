@@ -30,6 +30,7 @@ class Coco(ImportSource):
     key = "coco"
     description = "COCO instances in JSON (CVAT and others export it): polygons, run lengths, boxes"
     kind = "masks"
+    holds = ("image", "mask", "polygon", "box")
     identity = f"the file's or folder's name, or a field of annotations ({', '.join(RATER_FIELDS)})"
     inputs = ("images", "duplicates")
     options: ClassVar[dict[str, str]] = {

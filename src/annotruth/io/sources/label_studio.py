@@ -49,6 +49,7 @@ class LabelStudioMasks(_LabelStudio):
     key = "label-studio"
     description = "Label Studio's JSON export: brushes, polygons, rectangles, ellipses"
     kind = "masks"
+    holds = ("image", "mask", "polygon", "box", "ellipse")
     inputs = ("images", "duplicates")
     wants_regions = True
 
@@ -70,6 +71,7 @@ class LabelStudioChoices(_LabelStudio):
     key = "label-studio-choices"
     description = "Label Studio's JSON export with choices alone: one class per task"
     kind = "labels"
+    holds = ("image", "class")
     inputs = ("images", "duplicates")
     options: ClassVar[dict[str, str]] = {"question": "the name of the Choices tag, where a task asks several"}
     wants_regions = False
