@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -189,6 +189,7 @@ def put_images(
     if not any(found):
         notes.append("No image was found, so the cases have none; --images names their folder.")
         return items
+    _warn_of_unused([file for file in found if file is not None], report)
     kept = []
     for item, (path, *_), file in zip(items, paths, found):
         if file is None:
@@ -203,6 +204,17 @@ def put_images(
             item.image = file
             kept.append(item)
     return kept
+
+
+def _warn_of_unused(found: list[Path], report: Report) -> None:
+    """Warn of images that lie beside those found, and that nothing speaks of."""
+    used = set(found)
+    for folder in dict.fromkeys(file.parent for file in found):
+        files = (file for file in sorted(folder.iterdir()) if suffix_of(file) is not None and file.is_file())
+        unused = [file.name for file in files if file not in used]
+        if unused:
+            message = f"there are no annotations of {len(unused)} of the images: {shorten(unused)}."
+            report(Problem("warning", folder, None, None, message, "They are left out."))
 
 
 def find_image(paths: Sequence[str], folders: Sequence[Path]) -> Path | None:
@@ -254,6 +266,21 @@ def peek_json(file: Path) -> Any:
         return _peeked(file, about.st_mtime_ns, about.st_size)
     except (OSError, InputError):
         return None
+
+
+def own_json(path: Path, report: Report, is_own: Callable[[Any], bool]) -> Iterator[tuple[Path, Any]]:
+    """The JSON files at a path that a source knows as its own, with their content, which is not to be changed.
+
+    Those that cannot be read are reported, as nobody knows whose they are.
+    """
+    for file in json_files(path):
+        content = None
+        with reporting(report, file):
+            about = file.stat()
+            content = _peeked(file, about.st_mtime_ns, about.st_size)
+        if content is not None and is_own(content):
+            yield file, content
+    _peeked.cache_clear()
 
 
 def read_json(file: Path) -> Any:

@@ -84,7 +84,9 @@ def reporting(report: Report, file: Path, case: str | None = None, rater: str | 
         text = str(error).removeprefix(f"{place(file, case, rater)}: ")
         named = re.match(r"(.+?)(?: \((?:case ([^()]*?))?(?:, )?(?:rater ([^()]*))?\))?: ", text)
         if named is not None and text == str(error) and _is_file(named[1]):
-            file, case, rater, text = Path(named[1]), named[2], named[3], text[named.end() :]
+            text = text[named.end() :]
+            if Path(named[1]) != file:
+                file, case, rater = Path(named[1]), named[2], named[3]
         message, stop, advice = text.partition(". ")
         report(Problem("fatal", file, case, rater, message + stop.strip(), advice))
 

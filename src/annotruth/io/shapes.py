@@ -39,8 +39,12 @@ class Rings:
     label: str
     rings: tuple[np.ndarray | str, ...]
 
+    def points(self) -> list[np.ndarray]:
+        """Each ring's points (points, 2) as numbers."""
+        return [_points(ring) if isinstance(ring, str) else np.asarray(ring, dtype=np.float64) for ring in self.rings]
+
     def paint(self, mask: np.ndarray, number: int) -> None:
-        rings = [_points(ring) if isinstance(ring, str) else np.asarray(ring, dtype=np.float64) for ring in self.rings]
+        rings = self.points()
         window, inside = polygon_pixels(rings, (mask.shape[0], mask.shape[1]))
         if not inside.any() and _is_outside(rings, mask.shape):
             raise InputError(f"a shape of {self.label} lies outside the image. Correct or remove it.")
@@ -90,7 +94,7 @@ def coco_pixels(code: str | list[int], size: tuple[int, int]) -> np.ndarray:
     return unroll_counts(counts, size, order="F")
 
 
-def brush_pixels(code: list[int], size: tuple[int, int]) -> np.ndarray:
+def brush_pixels(code: bytes, size: tuple[int, int]) -> np.ndarray:
     """Pixels of Label Studio's brush."""
     return label_studio_mask(code, size)
 

@@ -65,6 +65,30 @@ def test_without_an_assignee_the_file_or_folder_names_the_rater(tmp_path: Path, 
     assert any("names no assignee; the rater is called dora" in note for note in imported.notes)
 
 
+def test_a_project_tells_the_assignee_of_each_task(tmp_path: Path, cvat: Any) -> None:
+    path = cvat(tmp_path / "project.xml").write({"a.png": "", "b.png": "", "c.png": ""})
+    tasks = "".join(
+        f"<task><id>{number}</id><assignee><username>{name}</username></assignee></task>"
+        for number, name in ((4, "ann"), (7, "bob"))
+    )
+    text = path.read_text().replace("<job><id>3</id>", f"<project><id>1</id><tasks>{tasks}</tasks>")
+    text = (
+        text.replace("</job>", "</project>")
+        .replace('id="0"', 'id="0" task_id="7"')
+        .replace('id="1"', 'id="1" task_id="4"')
+    )
+    path.write_text(text)
+    found = at.load(path)
+    assert found.raters == ("bob", "ann", "project")
+    assert found.labelled().argmax(axis=1).tolist() == [0, 1, 2]
+
+
+def test_images_that_nobody_was_given_are_told(jobs: Path, put: Any) -> None:
+    put(jobs / "images" / "z.png", np.zeros((8, 9), dtype=np.uint8))
+    [problem] = check(jobs)
+    assert (problem.severity, problem.message) == ("warning", "there are no annotations of 1 of the images: z.png.")
+
+
 def test_an_attribute_may_be_the_class(tmp_path: Path, cvat: Any) -> None:
     grade = '<polygon label="cell" points="0,0;9,0;9,4;0,4"><attribute name="grade">high</attribute></polygon>'
     path = cvat(tmp_path / "a.xml").write({"a.png": grade + BOX.format(0)}, "ann", ("cell", "wall"))

@@ -131,6 +131,8 @@ def test_an_empty_annotation_needs_the_image_for_its_size(tmp_path: Path, put: A
         (region("keypoint", {"x": 1, "y": 1}), "of the type keypointlabels, which has no area"),
         (region("brush", {"format": "rle", "rle": BRUSH}), "252 values, not 800"),
         (region("brush", {"format": "png", "rle": ""}), "in the format png"),
+        (region("brush", {"format": "rle", "rle": 10**15}), "not a list of bytes"),
+        (region("brush", {"format": "rle", "rle": [1, 999]}), "not as the tool writes it"),
         (region("rectangle", {"x": 1, "y": 1}), "'width' is missing"),
         (region("polygon", {"points": [[1, 1]]}), "three points"),
         (region("rectangle", BOX["value"] | {"labels": ["wall"]}), "has 2 labels (cell, wall), not one"),

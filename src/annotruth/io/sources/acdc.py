@@ -26,6 +26,7 @@ class Acdc(ImportSource):
     key = "acdc"
     description = "ACDC's patientNNN_frameFF.nii.gz with _gt and, where there are any, _scribble"
     kind = "masks"
+    holds = ("image", "mask", "3D")
     identity = "scribbles are one rater's, whole masks then the truth; without scribbles masks are the expert's"
 
     def matches(self, path: Path) -> bool:

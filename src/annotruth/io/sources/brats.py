@@ -25,7 +25,8 @@ class Brats(ImportSource):
     key = "brats"
     description = "BraTS' <case>/<case>_t1.nii.gz, _t1ce, _t2, _flair and _seg"
     kind = "masks"
-    identity = "none: one segmentation, called consensus; <case>_seg_<rater>.nii.gz where somebody has several"
+    holds = ("image", "mask", "3D")
+    identity = "none: one segmentation, called consensus; what stands behind _seg_ where somebody has several"
 
     def matches(self, path: Path) -> bool:
         return has_name(path, MASK)

@@ -36,6 +36,7 @@ class Cityscapes(ImportSource):
     key = "cityscapes"
     description = "Cityscapes' leftImg8bit with gtFine and gtCoarse"
     kind = "masks"
+    holds = ("image", "mask", "polygon")
     identity = "fine or coarse"
 
     def matches(self, path: Path) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 
 from annotruth.errors import InputError
 from annotruth.io.contents import Contents
-from annotruth.io.drawn import MANY, Drawn, json_files, parsing, peek_json, rater_of_file, read_json
+from annotruth.io.drawn import MANY, Drawn, json_files, own_json, parsing, peek_json, rater_of_file
 from annotruth.io.problems import Problem, Report
 from annotruth.io.rasterise import box_ring
 from annotruth.io.shapes import Rings, Shape, Window, coco_pixels
@@ -30,6 +30,7 @@ class Coco(ImportSource):
     key = "coco"
     description = "COCO instances in JSON (CVAT and others export it): polygons, run lengths, boxes"
     kind = "masks"
+    holds = ("image", "mask", "polygon", "box")
     identity = f"the file's or folder's name, or a field of annotations ({', '.join(RATER_FIELDS)})"
     inputs = ("images", "duplicates")
     options: ClassVar[dict[str, str]] = {
@@ -38,19 +39,18 @@ class Coco(ImportSource):
     suffixes = (".json",)
 
     def matches(self, path: Path) -> bool:
-        return any(map(_is_coco, json_files(path)[:MANY]))
+        return any(_is_coco(peek_json(file)) for file in json_files(path)[:MANY])
 
     def read(self, path: Path, report: Report, **inputs: Any) -> Contents:
         wanted = inputs.pop("rater", None)
         drawn = Drawn(path, report, **inputs)
-        for file in filter(_is_coco, json_files(path)):
+        for file, content in own_json(path, report, _is_coco):
             with parsing(report, file):
-                _add_file(drawn, file, read_json(file), wanted, report)
+                _add_file(drawn, file, content, wanted, report)
         return drawn.contents()
 
 
-def _is_coco(file: Path) -> bool:
-    content = peek_json(file)
+def _is_coco(content: Any) -> bool:
     if not isinstance(content, dict):
         return False
     return all(isinstance(content.get(key), list) for key in ("images", "annotations", "categories"))

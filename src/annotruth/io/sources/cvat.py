@@ -50,10 +50,12 @@ class CvatShapes(_Cvat):
     description = "CVAT's XML (for images or video 1.1): masks, polygons, boxes, ellipses, tracks"
     kind = "masks"
     wants_tags = False
+    holds = ("image", "mask", "polygon", "box", "ellipse")
 
     def read(self, path: Path, report: Report, **inputs: Any) -> Contents:
         attribute = inputs.pop("attribute", None)
         drawn = Drawn(path, report, **inputs)
+        _report_empty(path, report)
         for file in find_files(path):
             reader = _Reader(file, attribute)
             with parsing(report, file):
@@ -73,10 +75,12 @@ class CvatTags(_Cvat):
     description = "CVAT's XML (for images 1.1) with tags alone: one class per image"
     kind = "labels"
     wants_tags = True
+    holds = ("image", "class")
 
     def read(self, path: Path, report: Report, **inputs: Any) -> Contents:
         attribute = inputs.pop("attribute", None)
         answered = Answered(path, report, inputs.get("images"))
+        _report_empty(path, report)
         for file in find_files(path):
             reader = _Reader(file, attribute)
             with parsing(report, file):
@@ -84,9 +88,9 @@ class CvatTags(_Cvat):
                     labels = list(dict.fromkeys(image.tags))
                     if len(labels) > 1:
                         message = f"the image has several tags ({shorten(labels)}); an answer is one."
-                        report(Problem("fatal", file, image.name, reader.rater, message, "Keep one of them."))
+                        report(Problem("fatal", file, image.name, image.rater, message, "Keep one of them."))
                     elif labels:
-                        answered.add(image.name, reader.rater, reader.rater, labels[0])
+                        answered.add(image.name, image.rater, image.rater, labels[0])
         return answered.contents()
 
 
@@ -94,6 +98,14 @@ def find_files(path: Path) -> Iterator[Path]:
     """CVAT's files at a path: the file itself, or those in the folder."""
     candidates = [path] if path.is_file() else sorted(path.rglob("*.xml")) if path.is_dir() else []
     return (file for file in candidates if file.suffix.lower() == ".xml" and _is_cvat(file))
+
+
+def _report_empty(path: Path, report: Report) -> None:
+    """Report files that are XML by name alone: a download that failed."""
+    for file in sorted(path.rglob("*.xml")) if path.is_dir() else []:
+        with file.open("rb") as opened:
+            if b"<" not in opened.read(64):
+                report(Problem("fatal", file, None, None, "the file is empty, or not XML.", "Export it anew."))
 
 
 def _is_cvat(file: Path) -> bool:
@@ -123,6 +135,7 @@ class _Image:
 
     name: str
     size: tuple[int, int]
+    rater: str = ""
     shapes: list[tuple[int, Shape]] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
     without_area: list[str] = field(default_factory=list)
@@ -150,6 +163,8 @@ class _Reader:
         self._open: tuple[str, dict[str, str]] | None = None
         self._values: dict[str, str] = {}
         self._done: list[_Image] = []
+        self._tasks: dict[str, str] = {}
+        self._task: dict[str, str] = {}
 
     @property
     def rater(self) -> str:
@@ -166,18 +181,19 @@ class _Reader:
             read_xml(self.file, self._begin, self._end)
         except InputError as error:
             problem = error
-        if not any(key.endswith("assignee/username") for key in self._meta):
+        if not any(key.endswith("assignee/username") for key in self._meta) and not any(self._tasks.values()):
             self.notes.append(f"{self.file.name} names no assignee; the rater is called {self.rater} after the file.")
-        yield from self._done
-        if self._tracks:
-            yield from self._frames()
+        for image in [*self._done, *(self._frames() if self._tracks else ())]:
+            image.rater = image.rater or self.rater
+            yield image
         if problem is not None:
             raise problem
 
     def _begin(self, name: str, attributes: dict[str, str]) -> None:
         self._where.append(name)
         if name == "image":
-            self._image = _Image(attributes.get("name", f"image {len(self._done)}"), (0, 0))
+            called = attributes.get("name", f"image {len(self._done)}")
+            self._image = _Image(called, (0, 0), self._tasks.get(attributes.get("task_id", ""), ""))
             with self._noting("image"):
                 self._image.size = (_whole(attributes, "height"), _whole(attributes, "width"))
         elif name == "track":
@@ -221,8 +237,15 @@ class _Reader:
     def _keep_meta(self, name: str, text: str) -> None:
         level = next((each for each in self._where[2:] if each in ("job", "task", "project")), "")
         inside = self._where[self._where.index("meta") + 1 + bool(level) :]
-        if inside[:1] == ["labels"] and inside == ["labels", "label"] and name == "name":
+        if inside == ["labels", "label"] and name == "name":
             self.labels.append(text)
+        elif inside == ["tasks", "task"] and name == "id":  # of a project, whose images tell their task
+            self._task["id"] = text
+        elif inside == ["tasks", "task", "assignee"] and name == "username":
+            self._task["username"] = text
+        elif inside == ["tasks"] and name == "task":
+            self._tasks[self._task.get("id", "")] = self._task.get("username", "")
+            self._task = {}
         else:
             self._meta.setdefault("/".join([*([level] if level else []), *inside, name]), text)
 
@@ -270,14 +293,14 @@ class _Reader:
             for end in ("start", "stop")
         )
         for frame, shapes in frames_of(self._tracks, first, last):
-            yield _Image(f"frame_{frame:06d}.png", (size[0], size[1]), shapes)
+            yield _Image(f"frame_{frame:06d}.png", (size[0], size[1]), shapes=shapes)
 
 
 def _add_shapes(drawn: Drawn, reader: _Reader, image: _Image, report: Report) -> None:
     """Add one image's shapes, or report what is wrong with it."""
     if reader.labels and reader._attribute is None:
         drawn.declare(reader.labels)
-    rater = reader.rater
+    rater = image.rater
     with reporting(report, reader.file, image.name, rater):
         if image.trouble:
             raise InputError(image.trouble)

@@ -30,6 +30,7 @@ class Dicom(ImportSource):
     key = "dicom"
     description = "DICOM segmentations (SEG) or contours (RTSTRUCT), and the series they were drawn on"
     kind = "masks"
+    holds = ("image", "mask", "polygon", "3D")
     identity = "ContentCreatorName of SEG, OperatorsName or ReviewerName of RTSTRUCT; otherwise the folder's name"
     inputs = ("images", "duplicates")
 

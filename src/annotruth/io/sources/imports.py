@@ -25,10 +25,12 @@ class ImportSource(Source):
     Attributes
     ----------
     identity : where a rater's identity comes from, in a few words, for the documentation
+    holds : of "image", "mask", "polygon", "box", "ellipse", "class" and "3D", what is read of it, likewise
     options : what :meth:`read` takes beside the ``inputs``, by name, with a line on each
     """
 
     identity: ClassVar[str] = ""
+    holds: ClassVar[tuple[str, ...]] = ()
     options: ClassVar[Mapping[str, str]] = {}
 
     @abstractmethod

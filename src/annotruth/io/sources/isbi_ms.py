@@ -23,6 +23,7 @@ class IsbiMs(ImportSource):
     key = "isbi-ms"
     description = "the ISBI 2015 MS challenge's trainingPP/preprocessed and trainingPP/masks"
     kind = "masks"
+    holds = ("image", "mask", "3D")
     identity = "the number of the mask"
 
     def matches(self, path: Path) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 
 from annotruth.errors import InputError, shorten
 from annotruth.io.contents import Contents
-from annotruth.io.drawn import MANY, Answered, Drawn, json_files, parsing, peek_json, read_json
+from annotruth.io.drawn import MANY, Answered, Drawn, json_files, own_json, parsing, peek_json
 from annotruth.io.files import suffix_of
 from annotruth.io.problems import Problem, Report
 from annotruth.io.rasterise import box_ring, ellipse_ring
@@ -49,6 +49,7 @@ class LabelStudioMasks(_LabelStudio):
     key = "label-studio"
     description = "Label Studio's JSON export: brushes, polygons, rectangles, ellipses"
     kind = "masks"
+    holds = ("image", "mask", "polygon", "box", "ellipse")
     inputs = ("images", "duplicates")
     wants_regions = True
 
@@ -70,6 +71,7 @@ class LabelStudioChoices(_LabelStudio):
     key = "label-studio-choices"
     description = "Label Studio's JSON export with choices alone: one class per task"
     kind = "labels"
+    holds = ("image", "class")
     inputs = ("images", "duplicates")
     options: ClassVar[dict[str, str]] = {"question": "the name of the Choices tag, where a task asks several"}
     wants_regions = False
@@ -136,11 +138,9 @@ def _listed(content: Any, *keys: str) -> list[dict[str, Any]]:
 def _annotations(path: Path, report: Report, notes: list[str]) -> Iterator[_Work]:
     """Everybody's annotations that count, telling of those that do not."""
     predicted = 0
-    for file in json_files(path):
-        if not _kinds(peek_json(file)):
-            continue
+    for file, content in own_json(path, report, lambda content: bool(_kinds(content))):
         with parsing(report, file):
-            for task in read_json(file):
+            for task in content:
                 predicted += len(_listed(task, "predictions"))
                 works: list[_Work] = []
                 with parsing(report, file, f"task {task.get('id')}"):
@@ -226,7 +226,11 @@ def _region(kind: str, label: str, value: dict[str, Any], size: tuple[int, int])
     if kind == "brush":
         if value.get("format") != "rle":
             raise InputError(f"a brush of {label} is in the format {value.get('format')}, not rle. Export it anew.")
-        return Window(label, 0, 0, size, brush_pixels, value["rle"])
+        if not isinstance(value["rle"], list):
+            raise InputError(f"a brush of {label} is not a list of bytes. Export it anew.")
+        return Window(
+            label, 0, 0, size, brush_pixels, bytes(value["rle"])
+        )  # a list of numbers takes eight times as much
     if kind == "polygon":
         return Rings(label, (np.array(value["points"], dtype=np.float64) * (width / 100, height / 100),))
     x, y = float(value["x"]) * width / 100, float(value["y"]) * height / 100

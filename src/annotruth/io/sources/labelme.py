@@ -28,6 +28,7 @@ class Labelme(ImportSource):
     key = "labelme"
     description = "a folder of Labelme's JSON files, in a folder per rater: polygons, masks, boxes, circles"
     kind = "masks"
+    holds = ("image", "mask", "polygon", "box", "ellipse")
     identity = "the folder's name"
     inputs = ("images", "duplicates")
 
@@ -36,10 +37,12 @@ class Labelme(ImportSource):
 
     def read(self, path: Path, report: Report, **inputs: Any) -> Contents:
         drawn = Drawn(path, report, **inputs)
-        for file in filter(_is_labelme, sorted(path.rglob("*.json"))):
+        for file in sorted(path.rglob("*.json")):
             rater = file.parent.name
             with parsing(report, file, file.stem, rater):
                 content = read_json(file)
+                if not _is_labelme(file):
+                    continue
                 image = str(content.get("imagePath") or f"{file.stem}.png")
                 told = content.get("imageHeight"), content.get("imageWidth")
                 size = (int(told[0]), int(told[1])) if None not in told else drawn.size_of(image)

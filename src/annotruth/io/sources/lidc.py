@@ -55,6 +55,7 @@ class Lidc(ImportSource):
     key = "lidc"
     description = "LIDC-IDRI's XML files of nodule outlines: one, or a folder of them"
     kind = "masks"
+    holds = ("image", "polygon")
     identity = "the reading session's number in its file: not the same person from scan to scan"
     inputs = ("images",)
 

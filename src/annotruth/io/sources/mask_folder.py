@@ -50,6 +50,7 @@ class MaskFolder(ImportSource):
         "images and a folder of masks per rater, in colour, with soft edges, in layers or with a file per class"
     )
     kind = "masks"
+    holds = ("image", "mask", "3D")
     identity = "the folder's name"
     options = {  # noqa: RUF012
         "colours": 'class by colour, "#ff0000=tumour,#00ff00=organ"; otherwise each colour is a class',

@@ -28,7 +28,8 @@ class TrainingFolder(ImportSource):
     """imagesTr, labelsTr and dataset.json; further raters in labelsTr_<rater>."""
 
     kind = "masks"
-    identity = "one rater, called labels; labelsTr_<rater> where somebody has several"
+    holds = ("image", "mask", "3D")
+    identity = "one rater, called labels; what stands behind labelsTr_ where somebody has several"
     key_of_channels = ""
 
     def matches(self, path: Path) -> bool:

@@ -29,6 +29,7 @@ class Qubiq(ImportSource):
     key = "qubiq"
     description = "QUBIQ's caseNN/image.nii.gz with taskTT_segRR.nii.gz, of one of its data sets"
     kind = "masks"
+    holds = ("image", "mask", "3D")
     identity = "the number of the segmentation (segRR)"
     options = {"task": "one task only, by its number; otherwise each is a class"}  # noqa: RUF012
 

@@ -39,6 +39,7 @@ class Slicer(ImportSource):
     key = "slicer"
     description = "a folder of 3D Slicer's segmentations, <rater>/<case>.seg.nrrd"
     kind = "masks"
+    holds = ("image", "mask", "3D")
     identity = "the folder's name"
     inputs = ("images", "duplicates")
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from annotruth.errors import InputError, shorten
 from annotruth.io.contents import Contents
-from annotruth.io.drawn import MANY, Drawn, json_files, parsing, peek_json, rater_of_file, read_json
+from annotruth.io.drawn import MANY, Drawn, json_files, own_json, parsing, peek_json, rater_of_file
 from annotruth.io.problems import Report
 from annotruth.io.rasterise import box_ring, ellipse_ring
 from annotruth.io.shapes import Rings
@@ -29,6 +29,7 @@ class Via(ImportSource):
     key = "via"
     description = "VIA's project or annotations in JSON: polygons, boxes, circles, ellipses"
     kind = "masks"
+    holds = ("image", "polygon", "box", "ellipse")
     identity = "the file's or folder's name"
     inputs = ("images", "duplicates")
     options: ClassVar[dict[str, str]] = {"attribute": "the attribute of regions that holds the class"}
@@ -40,12 +41,10 @@ class Via(ImportSource):
     def read(self, path: Path, report: Report, **inputs: Any) -> Contents:
         attribute = inputs.pop("attribute", None)
         drawn = Drawn(path, report, **inputs)
-        for file in json_files(path):
-            if _pictures(peek_json(file)) is None:
-                continue
+        for file, content in own_json(path, report, lambda content: _pictures(content) is not None):
             rater = rater_of_file(file)
             with parsing(report, file):
-                pictures = _pictures(read_json(file)) or {}
+                pictures = _pictures(content) or {}
                 name = _class_attribute(pictures, attribute)
                 for picture in pictures.values():
                     image = str(picture["filename"])
