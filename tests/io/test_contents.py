@@ -35,6 +35,19 @@ def test_masks_are_read_late_and_name_file_item_and_rater() -> None:
         made.item_masks(0)
 
 
+def fail(error: Exception) -> np.ndarray:
+    raise error
+
+
+@pytest.mark.parametrize(
+    ("error", "message"), [(ZeroDivisionError(), "ZeroDivisionError"), (MemoryError(), "more memory than there is")]
+)
+def test_whatever_a_reader_raises_names_whose_mask_it_is(error: Exception, message: str) -> None:
+    made = contents({"ann": Mask(Path("odd.xml"), partial(fail, error))}).annotations()
+    with pytest.raises(InputError, match=rf"odd\.xml \(case i0, rater ann\): .*{message}"):
+        made.item_masks(0)
+
+
 def test_bad_masks_are_left_out_and_an_item_only_if_nothing_is_left() -> None:
     problems: list[Problem] = []
     found = contents({"ann": GOOD, "bob": SMALL}, {"bob": BAD}, {"ann": STRANGE, "cy": GOOD}, {})

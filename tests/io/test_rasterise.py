@@ -71,7 +71,11 @@ def test_bad_polygons_are_refused(ring: list[list[float]]) -> None:
         polygon_pixels([np.array(ring)], (5, 5))
 
 
-def test_bad_ellipses_are_refused() -> None:
+def test_bad_boxes_and_ellipses_are_refused() -> None:
+    with pytest.raises(InputError, match="a polygon has no ring"):
+        polygon_pixels([], (5, 5))
+    with pytest.raises(InputError, match="a box's corners"):
+        box_ring(0, 0, np.inf, 1)
     for radii in ((-1.0, 2.0), (np.inf, 2.0)):
         with pytest.raises(InputError, match="an ellipse"):
             ellipse_ring((0, 0), radii)

@@ -188,6 +188,11 @@ def _read_mask(item: str, shape: tuple[int, ...], rater: str | None, mask: Mask 
         pixels = mask.read()
     except InputError as error:
         raise InputError(f"{where}: {str(error).removeprefix(f'{where}: ')}") from None
+    except MemoryError as error:
+        raise InputError(f"{where}: needs more memory than there is. Is its size right?") from error
+    except Exception as error:  # what others write can raise anything inside its reader
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InputError(f"{where}: cannot be read ({reason}). Export it anew.") from error
     same_grid(pixels.shape, shape, where, "the item")
     return mask_labels(pixels, n_classes, where)
 

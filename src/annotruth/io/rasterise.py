@@ -34,6 +34,8 @@ def polygon_pixels(rings: Sequence[np.ndarray], shape: tuple[int, int]) -> tuple
     >>> window, inside.sum()
     ((slice(1, 3, None), slice(1, 4, None)), np.int64(6))
     """
+    if not rings:
+        raise InputError("a polygon has no ring. Correct or remove it.")
     rings = [_finite_points(ring) for ring in rings]
     start = np.concatenate(rings)
     end = np.concatenate([np.roll(ring, -1, axis=0) for ring in rings])
@@ -98,6 +100,8 @@ def box_ring(
     >>> box_ring(0, 0, 2, 1).tolist()
     [[0.0, 0.0], [2.0, 0.0], [2.0, 1.0], [0.0, 1.0]]
     """
+    if not np.isfinite([left, top, right, bottom, angle]).all():
+        raise InputError("a box's corners and angle are not sound numbers. Correct or remove it.")
     corners = np.array([[left, top], [right, top], [right, bottom], [left, bottom]], dtype=np.float64)
     if not angle:
         return corners

@@ -178,6 +178,22 @@ def test_several_questions_or_choices_are_told(tmp_path: Path) -> None:
     assert at.load(path, question="quality").classes == ("sharp",)
 
 
+def test_the_short_form_is_the_same_but_for_who_skipped() -> None:
+    """JSON-MIN of the same project lists no annotation that was skipped."""
+    whole, short = (at.load(Path(__file__).parent / f"label_studio_{name}.json") for name in ("export", "min"))
+    order = [short.raters.index(rater) for rater in whole.raters]
+    items = [short.items.index(item) for item in whole.items]
+    for number, name in enumerate(whole.classes):
+        ours = short.masks[items][:, order] == short.classes.index(name)
+        np.testing.assert_array_equal(ours, whole.masks == number)
+
+
+def test_the_short_form_of_choices(tmp_path: Path) -> None:
+    row = {"image": "/x/a.png", "id": 1, "kind": "cat", "annotator": 1, "annotation_id": 2, "created_at": "2026-01-01"}
+    (tmp_path / "a.json").write_text(json.dumps([row, row | {"annotator": 2, "kind": "dog"}]))
+    assert at.load(tmp_path / "a.json").answer_matrix().tolist() == [[0, 1]]
+
+
 def test_an_export_of_a_real_label_studio() -> None:
     """Two people in Label Studio 1.23.2, by its own interface: brush, polygon, box and ellipse, nothing, and a skip."""
     found = at.load(Path(__file__).parent / "label_studio_export.json")

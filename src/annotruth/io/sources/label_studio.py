@@ -1,4 +1,4 @@
-"""Label Studio: the JSON export, with everybody's annotations of every task.
+"""Label Studio: the JSON export, or JSON-MIN, with everybody's annotations of every task.
 
 Who completed an annotation is the rater. Cancelled annotations, drafts and predictions of models are left out.
 """
@@ -119,11 +119,31 @@ def _kinds(content: Any) -> set[str]:
         return set()
     return {
         str(result.get("type"))
-        for task in content
+        for task in map(_whole_task, content)
         if isinstance(task, dict) and "data" in task
         for annotation in _listed(task, "annotations", "completions")
         for result in _listed(annotation, "result")
     }
+
+
+def _whole_task(task: Any) -> Any:
+    """A task as in the JSON export; JSON-MIN has a line for each annotation, with the controls as its keys."""
+    if not isinstance(task, dict) or not {"annotator", "annotation_id"} <= task.keys():
+        return task
+    results: list[dict[str, Any]] = []
+    for name, given in task.items():
+        if isinstance(given, str) or (isinstance(given, dict) and isinstance(given.get("choices"), list)):
+            chosen = given["choices"] if isinstance(given, dict) else [given]
+            results.append({"type": "choices", "from_name": name, "value": {"choices": chosen}})
+        for value in given if isinstance(given, list) else []:
+            kind = next((key for key in value if key.endswith("labels")), None) if isinstance(value, dict) else None
+            if kind is not None:
+                sizes = {side: value.get(side) for side in ("original_width", "original_height")}
+                results.append({"type": kind, "from_name": name, "value": value, **sizes})
+    texts = {name: value for name, value in task.items() if isinstance(value, str) and suffix_of(_path_of(value))}
+    results = [each for each in results if each["from_name"] not in (*texts, "created_at", "updated_at")]
+    work = {"completed_by": task["annotator"], "result": results, "lead_time": task.get("lead_time")}
+    return {"id": task.get("id"), "data": texts, "annotations": [work | {"created_at": task.get("created_at")}]}
 
 
 def _listed(content: Any, *keys: str) -> list[dict[str, Any]]:
@@ -140,20 +160,24 @@ def _annotations(path: Path, report: Report, notes: list[str]) -> Iterator[_Work
     predicted = 0
     for file, content in own_json(path, report, lambda content: bool(_kinds(content))):
         with parsing(report, file):
-            for task in content:
+            tasks = [_whole_task(task) for task in content]
+            sizes: dict[Any, tuple[int, int]] = {}  # by task, as in JSON-MIN each annotation stands on its own
+            for task in tasks:
+                if isinstance(task, dict) and (size := _size_of(task)) is not None:
+                    sizes[task.get("id")] = size
+            for task in tasks:
                 predicted += len(_listed(task, "predictions"))
                 works: list[_Work] = []
                 with parsing(report, file, f"task {task.get('id')}"):
-                    works = list(_of_task(file, task, report))
+                    works = list(_of_task(file, task, sizes.get(task.get("id")), report))
                 yield from works
     if predicted:
         notes.append(f"{predicted} predictions of models are left out.")
 
 
-def _of_task(file: Path, task: dict[str, Any], report: Report) -> Iterator[_Work]:
+def _of_task(file: Path, task: dict[str, Any], size: tuple[int, int] | None, report: Report) -> Iterator[_Work]:
     image, alias, origin = _image_of(task)
     annotations = _listed(task, "annotations", "completions")
-    size = _size_of(task)
     for annotation in annotations:
         rater, name = _rater_of(annotation)
         if annotation.get("was_cancelled") or annotation.get("skipped"):

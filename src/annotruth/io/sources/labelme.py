@@ -63,6 +63,8 @@ def _is_labelme(file: Path) -> bool:
 def _shape(content: dict[str, Any]) -> Shape:
     label, kind = str(content["label"]), content.get("shape_type") or "polygon"
     points = np.array(content["points"], dtype=np.float64).reshape(-1, 2)
+    if not np.isfinite(points).all():
+        raise InputError(f"the points of a shape of {label} are not all numbers. Correct or remove it.")
     if kind == "rectangle":
         return Rings(label, (box_ring(*points.min(axis=0), *points.max(axis=0)),))
     if kind == "circle":

@@ -101,7 +101,7 @@ def _shape(region: dict[str, Any], attribute: str | None) -> Rings:
         return Rings(label, (box_ring(left, top, left + float(form["width"]), top + float(form["height"])),))
     if kind in ("circle", "ellipse"):
         radii = (form["r"], form["r"]) if kind == "circle" else (form["rx"], form["ry"])
-        angle = np.degrees(float(form.get("theta", 0)))
+        angle = float(form.get("theta", 0)) * 180 / np.pi
         centre = (float(form["cx"]), float(form["cy"]))
-        return Rings(label, (ellipse_ring(centre, (float(radii[0]), float(radii[1])), float(angle)),))
+        return Rings(label, (ellipse_ring(centre, (float(radii[0]), float(radii[1])), angle),))
     raise InputError(f"a region of {label} is a {kind}, which has no area. Draw a polygon, or remove it.")
