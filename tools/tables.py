@@ -152,7 +152,9 @@ def source_options() -> str:
 
 def exports() -> str:
     """What can be written."""
-    rows = [[f"`{key}`", _plain(export.description), " and ".join(export.kinds)] for key, export in sorted(EXPORTS.items())]
+    rows = [
+        [f"`{key}`", _plain(export.description), " and ".join(export.kinds)] for key, export in sorted(EXPORTS.items())
+    ]
     return markdown(["`--to`", "what it is", "holds"], rows)
 
 
