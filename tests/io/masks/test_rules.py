@@ -7,6 +7,7 @@ import io
 import numpy as np
 import pytest
 from PIL import Image
+from scipy import ndimage
 from skimage.transform import resize
 
 from annotruth.errors import InputError
@@ -65,6 +66,17 @@ def test_soft_edges_are_cut_in_the_middle(order, factor):
     assert rule.kind == "threshold"
     assert "soft edges among them: pixels above 127.5 are taken as marked" in rule.notes[0]
     np.testing.assert_array_equal(rule.apply(grey(large), "here"), large > 127.5)
+
+
+def test_soft_edges_in_all_shades_are_no_class_numbers():
+    rows, columns = np.mgrid[:96, :96]
+    discs = [255.0 * (np.hypot(rows - 48, columns - 50) < radius) for radius in range(20, 36)]
+    masks = [ndimage.gaussian_filter(disc, 1.2) for disc in discs]
+    masks = [grey(np.rint(mask).astype(np.uint8)) for mask in masks]
+    assert len(np.unique(np.stack([mask.pixels for mask in masks]))) > 200, "else there is nothing to test"
+    assert settle(*masks).kind == "threshold"
+    many = grey(np.kron(np.arange(64).reshape(8, 8), np.ones((6, 6))).astype(np.uint8))
+    assert settle(many).kind == "numbers"
 
 
 def test_a_jpeg_of_a_mask_comes_back_as_it_was_drawn():

@@ -17,6 +17,8 @@ from annotruth.validation import MAX_MASK_CLASSES, MISSING_PIXEL, mask_labels
 
 MAX_EDGE_SHARE = 0.2
 """Share of pixels between clear values up to which they can be edges."""
+FEW_CLASSES = 12
+"""Class numbers that need not fill areas to be told from grey values."""
 BINARY = ("background", "marked")
 
 
@@ -174,7 +176,7 @@ def _grey_rule(tally: Tally, threshold: float | None) -> MaskRule:
     low, high = values[0], values[-1]
     if threshold is not None:
         return MaskRule("threshold", BINARY, (threshold,), notes=(f"Pixels above {threshold:g} are marked.",))
-    if _are_class_numbers(values) and not tally.lossy:
+    if _are_class_numbers(values, counts.clear) and not tally.lossy:
         highest = max((value for value in values if value != MISSING_PIXEL), default=0)
         return MaskRule("numbers", tuple(str(number) for number in range(max(int(highest) + 1, 2))))
     if len(values) == 1:
@@ -246,10 +248,15 @@ def _layer_rule(tally: Tally) -> MaskRule:
     return MaskRule("layers", names, tuple(layer + 1 for layer in order), notes=(note,))
 
 
-def _are_class_numbers(values: Sequence[float]) -> bool:
-    """Whether values count 0, 1, 2 … with few gaps, and 255 for pixels without a label where there are classes."""
+def _are_class_numbers(values: Sequence[float], clear: Sequence[float]) -> bool:
+    """Whether values count 0, 1, 2 … with few gaps, and 255 for pixels without a label where there are classes.
+
+    Many grey values along soft edges may have few gaps, too, but hardly any of them fills an area.
+    """
     numbers = [value for value in values if value != MISSING_PIXEL]
     if any(value != int(value) or value < 0 for value in numbers) or (values[-1] == MISSING_PIXEL and len(numbers) < 2):
+        return False
+    if len(numbers) > FEW_CLASSES and len(clear) < len(numbers) / 2:
         return False
     return bool(numbers) and numbers[-1] < MAX_MASK_CLASSES and numbers[-1] < 2 * len(numbers)
 

@@ -17,7 +17,7 @@ import numpy as np
 from annotruth.errors import InputError
 from annotruth.io.contents import Contents, Mask, safe_name
 from annotruth.io.files import suffix_of
-from annotruth.io.layouts import Case, find_named, make_items, stem
+from annotruth.io.layouts import Case, find_named, make_items, peek_names, stem
 from annotruth.io.problems import Problem, Report, reporting
 from annotruth.io.rasterise import polygon_pixels
 from annotruth.io.sources import register
@@ -60,8 +60,9 @@ class Lidc(ImportSource):
     inputs = ("images",)
 
     def matches(self, path: Path) -> bool:
-        files = _files(path)
-        return any(b"<LidcReadMessage" in _head(file) for file in list(files)[:3])
+        names = [name for name in peek_names(path) if name.lower().endswith(".xml")] if path.is_dir() else []
+        files = [path / name for name in names[:3]] if path.is_dir() else _files(path)
+        return any(b"<LidcReadMessage" in _head(file) for file in files)
 
     def read(self, path: Path, report: Report, images: Path | None = None, **_: Any) -> Contents:
         pictures = {} if images is None else {stem(file): file for file in images.rglob("*") if suffix_of(file)}
