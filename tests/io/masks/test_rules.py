@@ -71,7 +71,7 @@ def test_soft_edges_are_cut_in_the_middle(order, factor):
 def test_soft_edges_in_all_shades_are_no_class_numbers():
     rows, columns = np.mgrid[:96, :96]
     discs = [255.0 * (np.hypot(rows - 48, columns - 50) < radius) for radius in range(20, 36)]
-    masks = [ndimage.gaussian_filter(disc, 1.2) for disc in discs]
+    masks = [ndimage.gaussian_filter(disc, 0.8 + 0.05 * number) for number, disc in enumerate(discs)]
     masks = [grey(np.rint(mask).astype(np.uint8)) for mask in masks]
     assert len(np.unique(np.stack([mask.pixels for mask in masks]))) > 200, "else there is nothing to test"
     assert settle(*masks).kind == "threshold"
