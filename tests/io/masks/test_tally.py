@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy import ndimage
 
 from annotruth.io.masks.planes import Planes
 from annotruth.io.masks.tally import Tally, carries_mask
@@ -32,3 +36,18 @@ def test_transparency_over_several_colours_is_no_mask():
     assert carries_mask(Planes(np.zeros((3, 2, 2)), alpha=alpha))
     assert not carries_mask(Planes(np.arange(4).reshape(1, 2, 2), alpha=alpha))
     assert not carries_mask(Planes(np.zeros((1, 2, 2)), alpha=np.full((2, 2), 9)))
+
+
+@given(
+    hnp.arrays(np.uint8, hnp.array_shapes(min_dims=2, max_dims=3, min_side=1, max_side=7), elements=st.integers(0, 2))
+)
+def test_flat_pixels_are_those_whose_whole_neighbourhood_is_equal(plane: np.ndarray) -> None:
+    tally = Tally()
+    tally.add(Planes(plane[None]), "here")
+    low = ndimage.minimum_filter(plane, 3, mode="constant", cval=0)
+    flat = (low == plane) & (ndimage.maximum_filter(plane, 3, mode="constant", cval=0) == plane)
+    inner = np.zeros(plane.shape, dtype=bool)
+    inner[(slice(1, -1),) * plane.ndim] = True
+    for value in range(3):
+        assert tally.values.flat[value] == (flat & inner & (plane == value)).sum()
+        assert tally.values.all[value] == (plane == value).sum()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ class Planes:
     def shape(self) -> tuple[int, ...]:
         return self.pixels.shape[1:]
 
-    @property
+    @cached_property
     def is_grey(self) -> bool:
         """Whether one plane says it all."""
         return len(self.pixels) == 1 or (self.coloured and bool((self.pixels[1:] == self.pixels[:1]).all()))
@@ -107,7 +108,7 @@ def _from_picture(picture: Image.Image, palette: bool) -> Planes:
     elif picture.mode in ("CMYK", "YCbCr", "HSV", "LAB"):
         picture = picture.convert("RGB")
     pixels = np.array(picture)
-    pixels = pixels[None] if pixels.ndim == 2 else np.moveaxis(pixels, -1, 0)
+    pixels = pixels[None] if pixels.ndim == 2 else np.ascontiguousarray(np.moveaxis(pixels, -1, 0))
     alpha = picture.mode in ("RGBA", "LA", "La", "RGBa", "PA")
     return Planes(pixels[:-1] if alpha else pixels, pixels[-1] if alpha else None, coloured=len(pixels) - alpha == 3)
 

@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy import ndimage
 
 from annotruth.errors import InputError
 from annotruth.io.masks.planes import Planes
@@ -52,10 +51,8 @@ class Counts:
         if len(values) > MAX_DISTINCT:
             raise InputError(f"{where}: {len(values)} different values: this is a picture, no mask. Replace it.")
         counts = np.bincount(numbers.reshape(-1), minlength=len(values))
-        size = (3,) * plane.ndim
-        lowest = ndimage.minimum_filter(numbers, size, mode="nearest")
-        amid = (lowest == numbers) & (ndimage.maximum_filter(numbers, size, mode="nearest") == numbers)
-        flat = np.bincount(numbers[amid], minlength=len(values))
+        inner, amid = _amid_their_like(numbers)
+        flat = np.bincount(inner[amid], minlength=len(values))
         names = values.tolist()
         self.all.update(dict(zip(names, counts.tolist())))
         self.flat.update({name: count for name, count in zip(names, flat.tolist()) if count})
@@ -149,13 +146,28 @@ def distinct(plane: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if plane.dtype == bool or high - low > MAX_TABLE or not np.isfinite(low + high):
         values, places = np.unique(plane, return_inverse=True)
         return values, places.reshape(plane.shape)
-    whole = plane.astype(np.int64)
-    if not np.array_equal(whole, plane):
+    whole = plane.astype(np.intp)
+    if plane.dtype.kind == "f" and not np.array_equal(whole, plane):
         values, places = np.unique(plane, return_inverse=True)
         return values, places.reshape(plane.shape)
     # A table of all whole numbers in between takes no sorting, which is slow for volumes.
-    seen = np.bincount((whole - int(low)).reshape(-1)) > 0
-    return np.flatnonzero(seen) + int(low), (np.cumsum(seen) - 1)[whole - int(low)]
+    whole -= int(low)
+    seen = np.bincount(whole.reshape(-1)) > 0
+    return np.flatnonzero(seen) + int(low), (np.cumsum(seen) - 1)[whole]
+
+
+def _amid_their_like(plane: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The pixels with neighbours on all sides, and which of them are equal to all these, also across corners."""
+    small = plane.astype(np.uint8 if plane.max() < 256 else np.uint16)
+    inner, amid = small, np.ones(small.shape, dtype=bool)
+    for axis in range(plane.ndim):
+        before, here, after = (
+            (slice(None),) * axis + (slice(start, stop or None),) for start, stop in ((0, -2), (1, -1), (2, 0))
+        )
+        equal = (inner[here] == inner[before]) & (inner[here] == inner[after])
+        amid = amid[here] & amid[before] & amid[after] & equal
+        inner = inner[here]
+    return inner, amid
 
 
 def carries_mask(planes: Planes) -> bool:
