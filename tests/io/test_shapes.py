@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
 
 from annotruth.errors import InputError
 from annotruth.io.rasterise import box_ring
 from annotruth.io.runs import coco_code
-from annotruth.io.shapes import Rings, Window, brush_pixels, coco_pixels, cvat_pixels, paint_shapes, plain_pixels
+from annotruth.io.shapes import Box, Rings, Window, brush_pixels, coco_pixels, cvat_pixels, paint_shapes, plain_pixels
 
 CLASSES = ("background", "cell", "wall")
 
@@ -18,6 +21,19 @@ def test_the_last_shape_lies_on_top() -> None:
     mask = paint_shapes([under, over], (4, 4), CLASSES)
     assert (mask == 1).sum() == 12
     assert (mask == 2).sum() == 4
+
+
+@given(arrays.arrays(np.float64, 4, elements=st.floats(-3, 12)))
+def test_a_box_is_painted_as_its_ring(corners: np.ndarray) -> None:
+    left, right = np.sort(corners[:2]).tolist()
+    top, bottom = np.sort(corners[2:]).tolist()
+    painted = []
+    for shape in (Box("cell", (left, top, right, bottom)), Rings("cell", (box_ring(left, top, right, bottom),))):
+        try:
+            painted.append(paint_shapes([shape], (8, 9), CLASSES).tolist())
+        except InputError:
+            painted.append(None)
+    assert painted[0] == painted[1]
 
 
 def test_points_may_be_text() -> None:

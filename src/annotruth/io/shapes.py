@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Any, Protocol
 
 import numpy as np
 
 from annotruth.errors import InputError
-from annotruth.io.rasterise import polygon_pixels
+from annotruth.io.rasterise import box_ring, polygon_pixels
 from annotruth.io.runs import coco_counts, label_studio_mask, unroll_counts
 
 
@@ -49,6 +50,35 @@ class Rings:
         if not inside.any() and _is_outside(rings, mask.shape):
             raise InputError(f"a shape of {self.label} lies outside the image. Correct or remove it.")
         mask[window][inside] = number
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """An upright box in pixels, as an image may hold a million of them: left, top, right, bottom."""
+
+    label: str
+    corners: tuple[float, float, float, float]
+
+    def paint(self, mask: np.ndarray, number: int) -> None:
+        if not np.isfinite(self.corners).all():
+            raise InputError("a box's corners are not sound numbers. Correct or remove it.")
+        left, top, right, bottom = self.corners
+        if right <= 0 or bottom <= 0 or left >= mask.shape[1] or top >= mask.shape[0]:
+            raise InputError(f"a shape of {self.label} lies outside the image. Correct or remove it.")
+        rows = slice(max(ceil(min(top, bottom) - 0.5), 0), max(ceil(max(top, bottom) - 0.5), 0))
+        columns = slice(max(ceil(min(left, right) - 0.5), 0), max(ceil(max(left, right) - 0.5), 0))
+        mask[rows, columns] = number  # those whose centre is inside
+
+
+def box_shape(label: str, corners: tuple[float, float, float, float], angle: float = 0.0, about: Any = None) -> Shape:
+    """A box (left, top, right, bottom), turned clockwise by degrees about its centre, or about a point (x, y).
+
+    Examples
+    --------
+    >>> paint_shapes([box_shape("cell", (1, 1, 3, 3))], (4, 4), ("background", "cell")).sum()
+    np.uint64(4)
+    """
+    return Rings(label, (box_ring(*corners, angle, about),)) if angle else Box(label, corners)
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from annotruth.errors import InputError
 from annotruth.io.contents import Contents
 from annotruth.io.drawn import MANY, Drawn, json_files, own_json, parsing, peek_json, rater_of_file
 from annotruth.io.problems import Problem, Report
-from annotruth.io.rasterise import box_ring
-from annotruth.io.shapes import Rings, Shape, Window, coco_pixels
+from annotruth.io.shapes import Rings, Shape, Window, box_shape, coco_pixels
 from annotruth.io.sources import register
 from annotruth.io.sources.imports import ImportSource
 
@@ -110,6 +109,6 @@ def _shapes(annotation: dict[str, Any], labels: dict[Any, str], size: tuple[int,
             yield Rings(label, (np.array(part, dtype=np.float64).reshape(-1, 2),))
     elif annotation.get("bbox"):
         left, top, width, height = map(float, annotation["bbox"])
-        yield Rings(label, (box_ring(left, top, left + width, top + height),))
+        yield box_shape(label, (left, top, left + width, top + height))
     else:
         raise InputError(f"an annotation of {label} has neither a segmentation nor a box. Correct or remove it.")

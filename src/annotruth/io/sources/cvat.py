@@ -15,8 +15,8 @@ from annotruth.errors import InputError, shorten
 from annotruth.io.contents import Contents
 from annotruth.io.drawn import Answered, Drawn, parsing, rater_of_file
 from annotruth.io.problems import Problem, Report, reporting
-from annotruth.io.rasterise import MAX_PIXELS, box_ring, ellipse_ring
-from annotruth.io.shapes import Rings, Shape, Window, cvat_pixels
+from annotruth.io.rasterise import MAX_PIXELS, ellipse_ring
+from annotruth.io.shapes import Rings, Shape, Window, box_shape, cvat_pixels
 from annotruth.io.sources import register
 from annotruth.io.sources.cvat_tracks import FrameShape, Track, frames_of
 from annotruth.io.sources.imports import ImportSource
@@ -328,7 +328,7 @@ def _shape(name: str, label: str, attributes: dict[str, str]) -> Shape:
         cx, cy, rx, ry = (float(attributes[each]) for each in ("cx", "cy", "rx", "ry"))
         return Rings(label, (ellipse_ring((cx, cy), (rx, ry), angle),))
     x1, y1, x2, y2 = (float(attributes[each]) for each in ("xtl", "ytl", "xbr", "ybr"))
-    return Rings(label, (box_ring(x1, y1, x2, y2, angle),))
+    return box_shape(label, (x1, y1, x2, y2), angle)
 
 
 def _order(attributes: dict[str, str]) -> int:

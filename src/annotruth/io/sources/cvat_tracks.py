@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from annotruth.errors import InputError
-from annotruth.io.shapes import Rings, Shape
+from annotruth.io.shapes import Box, Shape
 
 MAX_FRAMES = 10**6
 """Of one video; a file that tells of more is not believed."""
@@ -53,13 +51,11 @@ def _moved(here: FrameShape, then: FrameShape | None, frame: int) -> FrameShape:
     if frame == here.frame or then is None or then.outside:
         return here
     start, end = here.shape, then.shape
-    if not (isinstance(start, Rings) and isinstance(end, Rings)):
-        return here
-    first, second = start.rings[0], end.rings[0]
-    if isinstance(first, str) or isinstance(second, str) or np.shape(first) != np.shape(second):
+    if not (isinstance(start, Box) and isinstance(end, Box)):
         return here
     share = (frame - here.frame) / (then.frame - here.frame)
-    return replace(here, shape=Rings(start.label, ((1 - share) * first + share * second,)))
+    left, top, right, bottom = ((1 - share) * one + share * other for one, other in zip(start.corners, end.corners))
+    return replace(here, shape=Box(start.label, (left, top, right, bottom)))
 
 
 def frames_of(

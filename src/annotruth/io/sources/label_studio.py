@@ -19,8 +19,8 @@ from annotruth.io.contents import Contents
 from annotruth.io.drawn import MANY, Answered, Drawn, json_files, own_json, parsing, peek_json
 from annotruth.io.files import suffix_of
 from annotruth.io.problems import Problem, Report
-from annotruth.io.rasterise import box_ring, ellipse_ring
-from annotruth.io.shapes import Rings, Shape, Window, brush_pixels
+from annotruth.io.rasterise import ellipse_ring
+from annotruth.io.shapes import Rings, Shape, Window, box_shape, brush_pixels
 from annotruth.io.sources import register
 from annotruth.io.sources.imports import ImportSource
 
@@ -263,7 +263,7 @@ def _region(kind: str, label: str, value: dict[str, Any], size: tuple[int, int])
         radii = (float(value["radiusX"]) * width / 100, float(value["radiusY"]) * height / 100)
         return Rings(label, (ellipse_ring((x, y), radii, angle),))
     right, bottom = x + float(value["width"]) * width / 100, y + float(value["height"]) * height / 100
-    return Rings(label, (box_ring(x, y, right, bottom, angle, about=(x, y)),))
+    return box_shape(label, (x, y, right, bottom), angle, about=(x, y))
 
 
 def _choice(work: _Work, question: str | None) -> str | None:
