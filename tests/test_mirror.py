@@ -25,6 +25,7 @@ TOPICS = {
     "io/sources/test_case_folder_drawings.py": "drawings, which case folders may hold beside masks",
     "io/sources/test_case_folder_sound.py": "case folders of which some cases are bad",
     "io/sources/test_hostile.py": "files of all labelling tools with odd values in odd places",
+    "io/sources/test_hostile_tables.py": "odd values in tables and papers' folders, over many sources",
     "io/sources/test_check.py": "check finds what load refuses, in every source and module",
     "methods/test_contract.py": "the common checks, over every method and task",
     "methods/test_label_recovery.py": "what methods find in label tables with known raters, beside each other",

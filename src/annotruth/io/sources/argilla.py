@@ -11,6 +11,7 @@ import pandas as pd
 from annotruth.errors import InputError, shorten
 from annotruth.io.contents import Contents
 from annotruth.io.crowd import peek_json, read_json_lines, short_text, take_answers
+from annotruth.io.drawn import parsing
 from annotruth.io.problems import Problem, Report
 from annotruth.io.sources import register
 from annotruth.io.sources.imports import ImportSource
@@ -41,20 +42,22 @@ class Argilla(ImportSource):
 
     def read(self, path: Path, report: Report, label: str | None = None, **_: Any) -> Contents:
         file = path / RECORDS if path.is_dir() else path
-        rows, drafts, several = [], 0, 0
+        rows: list[dict[str, Any]] = []
+        drafts = several = 0
         for number, record in read_json_lines(file, report):
-            for question, answer in _responses(record):
-                if answer.get("status") not in _COUNTED:
-                    drafts += 1
-                    continue
-                value = answer.get("value")
-                if isinstance(value, (list, dict)):
-                    if not (isinstance(value, list) and len(value) == 1 and isinstance(value[0], (str, int))):
+            with parsing(report, file):
+                for question, answer in _responses(record):
+                    if answer.get("status") not in _COUNTED:
+                        drafts += 1
+                        continue
+                    value = _only(answer.get("value"))
+                    if value is None:
                         several += 1
                         continue
-                    value = value[0]
-                who = answer.get("user_id")
-                rows.append({"item": _item(record, number), "rater": who, "label": value, "question": question})
+                    who = answer.get("user_id")
+                    if who is not None and not isinstance(who, (str, int)):
+                        raise InputError(f"a response is by {who!r}, which is nobody's name. Export anew.")
+                    rows.append({"item": _item(record, number), "rater": who, "label": value, "question": question})
         for count, why in (
             (drafts, "they were saved as a draft, or discarded"),
             (several, "they are spans or rankings, or several labels at once"),
@@ -90,6 +93,13 @@ def _responses(record: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         if not isinstance(answer, dict):
             raise InputError(f"a response to {question} is {answer!r}, which says not who gave it. Export anew.")
         yield str(question), answer
+
+
+def _only(value: Any) -> str | int | float | None:
+    """An answer that is one label; None for spans, rankings and several labels."""
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    return value if isinstance(value, (str, int, float)) else None
 
 
 def _item(record: dict[str, Any], number: int) -> str:

@@ -26,6 +26,8 @@ IDS = {
     "bus": 28, "train": 31, "motorcycle": 32, "bicycle": 33,
 }  # fmt: skip
 HIGHEST_ID = 33
+MAX_PIXELS = 2**27
+"""Of one image; those of Cityscapes have 2 million."""
 
 
 @register
@@ -79,14 +81,17 @@ def read_polygons(file: Path) -> np.ndarray:
 def _paint(file: Path) -> np.ndarray:
     content = read_json(file)
     try:
-        mask = np.full((int(content["imgHeight"]), int(content["imgWidth"])), MISSING_PIXEL, dtype=np.uint8)
+        size = (int(content["imgHeight"]), int(content["imgWidth"]))
+        if min(size) < 1 or size[0] * size[1] > MAX_PIXELS:
+            raise InputError(f"an image of {size[0]}×{size[1]} pixels cannot be. Download it anew.")
+        mask = np.full(size, MISSING_PIXEL, dtype=np.uint8)
         numbers = {name: number for number, name in enumerate(IDS)}
         for drawn in content["objects"]:
             if not drawn.get("deleted"):
                 window, inside = polygon_pixels([np.array(drawn["polygon"], dtype=float)], mask.shape)
                 name = drawn["label"].removesuffix("group")
                 mask[window][inside] = numbers.get(name, MISSING_PIXEL)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{file}: this is not as Cityscapes writes it ({error}). Download it anew.") from error

@@ -11,6 +11,7 @@ import pandas as pd
 from annotruth.errors import InputError
 from annotruth.io.contents import Contents
 from annotruth.io.crowd import peek_json, read_json_lines, short_text, take_answers
+from annotruth.io.drawn import parsing
 from annotruth.io.problems import Problem, Report
 from annotruth.io.sources import register
 from annotruth.io.sources.imports import ImportSource
@@ -43,10 +44,11 @@ class Doccano(ImportSource):
         several = shared = 0
         for file in sorted(path.glob("*.jsonl")) if path.is_dir() else [path]:
             for _number, found in read_json_lines(file, report):
-                answers = list(_answers(found, file.stem))
-                shared += file.stem == SHARED and "annotations" not in found
-                several += any(label is None for _, label in answers)
-                rows += [{"item": _item(found), "rater": who, "label": label} for who, label in answers if label]
+                with parsing(report, file):
+                    answers = list(_answers(found, file.stem))
+                    shared += file.stem == SHARED and "annotations" not in found
+                    several += any(label is None for _, label in answers)
+                    rows += [{"item": _item(found), "rater": who, "label": label} for who, label in answers if label]
         if several:
             message = f"{several} items are left out for some users: they bear no label, or several at once."
             report(Problem("warning", path, None, None, message))

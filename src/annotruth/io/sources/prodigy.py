@@ -10,9 +10,13 @@ import pandas as pd
 from annotruth.errors import InputError
 from annotruth.io.contents import Contents
 from annotruth.io.crowd import SUBMITTED, peek_json, read_json_lines, short_text, take_answers
+from annotruth.io.drawn import parsing
 from annotruth.io.problems import Problem, Report
 from annotruth.io.sources import register
 from annotruth.io.sources.imports import ImportSource
+
+MAX_SECONDS = 1e10
+"""From 1970 on; later times are none."""
 
 
 @register
@@ -33,7 +37,10 @@ class Prodigy(ImportSource):
 
     def read(self, path: Path, report: Report, **_: Any) -> Contents:
         tasks = [task for _, task in read_json_lines(path, report)]
-        names = {_name(task["label"]) for task in tasks if "label" in task and "accept" not in task}
+        names: set[str] = set()
+        for task in (task for task in tasks if "label" in task and "accept" not in task):
+            with parsing(report, path):
+                names.add(_name(task["label"]))
         rows: list[dict[str, Any]] = []
         ignored = rejected = several = 0
         for task in tasks:
@@ -41,14 +48,15 @@ class Prodigy(ImportSource):
             if answer == "ignore":
                 ignored += 1
                 continue
-            label = _chosen(task)
-            if "accept" not in task and answer == "reject":
-                label = f"not {next(iter(names))}" if len(names) == 1 else None
-                rejected += label is None
-            elif label is None:
-                several += 1
-            if label is not None:
-                rows.append({"item": _item(task), "rater": _rater(task), "label": label, SUBMITTED: _time(task)})
+            with parsing(report, path):
+                label = _chosen(task)
+                if "accept" not in task and answer == "reject":
+                    label = f"not {next(iter(names))}" if len(names) == 1 else None
+                    rejected += label is None
+                elif label is None:
+                    several += 1
+                if label is not None:
+                    rows.append({"item": _item(task), "rater": _rater(task), "label": label, SUBMITTED: _time(task)})
         for count, why in (
             (ignored, "the rater skipped them"),
             (rejected, "they only say what the label is not, of more than two"),
@@ -99,4 +107,6 @@ def _rater(task: dict[str, Any]) -> str | None:
 
 def _time(task: dict[str, Any]) -> str | None:
     when = task.get("_timestamp")
-    return None if not isinstance(when, (int, float)) else pd.Timestamp(when, unit="s", tz="UTC").isoformat()
+    if not isinstance(when, (int, float)) or not 0 <= when < MAX_SECONDS:
+        return None
+    return pd.Timestamp(when, unit="s", tz="UTC").isoformat()
