@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from annotruth.cli import app
 from annotruth.errors import InputError
+from annotruth.fusion import group_objects
 from annotruth.io import load_objects, write_objects
 
 
@@ -43,6 +44,21 @@ def test_every_shape_is_an_object(drawn: Path) -> None:
     assert objects.areas[0].sum() == 20
 
 
+def test_masks_in_which_each_object_has_a_number(tmp_path: Path) -> None:
+    mask = np.zeros((20, 24), dtype=np.uint16)
+    mask[2:6, 3:9], mask[10:15, 4:8], mask[9:12, 15:20] = 7, 1000, 255
+    for rater, other in (("ann", mask), ("bob", np.where(mask == 255, 0, mask))):
+        (tmp_path / "cases" / "raters" / rater).mkdir(parents=True)
+        np.save(tmp_path / "cases" / "raters" / rater / "a.npy", other)
+    objects = load_objects(tmp_path / "cases")
+    assert (len(objects), objects.classes, objects.raters) == (5, ("object",), ("ann", "bob"))
+    assert sorted(map(tuple, objects.boxes[:3].tolist())) == [(3, 2, 9, 6), (4, 10, 8, 15), (15, 9, 20, 12)]
+    assert group_objects(objects).tolist().count(0) == 2
+    np.save(tmp_path / "cases" / "raters" / "bob" / "a.npy", np.zeros((4, 5, 6), dtype=np.uint8))
+    with pytest.raises(InputError, match="objects lie in planes, this mask has 3 axes"):
+        load_objects(tmp_path / "cases")
+
+
 def test_fused_at_the_command_line(drawn: Path, tmp_path: Path) -> None:
     ended = CliRunner().invoke(app, ["fuse", str(drawn), "--objects", "-o", str(tmp_path / "fused")])
     assert ended.exit_code == 0, ended.output
@@ -59,9 +75,8 @@ def test_what_has_no_shapes_is_refused(tmp_path: Path, drawn: Path) -> None:
     (tmp_path / "labels.csv").write_text("item,rater,label\na,ann,x\n")
     with pytest.raises(InputError, match="A table of objects needs item, rater, label and x1"):
         load_objects(tmp_path / "labels.csv")
-    (tmp_path / "cases").mkdir()
-    with pytest.raises(InputError, match="a case folder holds no shapes"):
-        load_objects(tmp_path / "cases")
+    with pytest.raises(InputError, match="holds no shapes"):
+        load_objects(tmp_path / "labels.csv", source="label-table")
     with pytest.raises(InputError, match=r"written as \.csv or \.json"):
         write_objects(tmp_path / "x.txt", pd.DataFrame())
 

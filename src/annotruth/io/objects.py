@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import ndimage
 
 from annotruth.data.objects import BOX, Objects
 from annotruth.errors import InputError
 from annotruth.io.archives import open_archive
+from annotruth.io.case_files import by_number, scan
 from annotruth.io.contents import Contents, Mask
+from annotruth.io.files import read_mask
+from annotruth.io.masks.tally import distinct
 from annotruth.io.problems import Report, place, refuse, reporting
 from annotruth.io.shapes import Shape, paint_shapes
 from annotruth.io.sources import accept_inputs, find_source
@@ -27,8 +31,9 @@ def load_objects(path: str | Path, *, source: str | None = None, report: Report 
 
     Parameters
     ----------
-    path : the export of a labelling tool that keeps shapes (CVAT, COCO, Label Studio, Labelme, VIA, QuPath), or a table
-        (.csv) with the columns item, rater, label and x1, y1, x2, y2 or x, y
+    path : the export of a labelling tool that keeps shapes (CVAT, COCO, Label Studio, Labelme, VIA, QuPath); a table
+        (.csv) with the columns item, rater, label and x1, y1, x2, y2 or x, y; or a case folder whose masks give every
+        object a number of its own, 0 being none
     source : key of the kind of data set that it is, where that is not to be found by looking at it
     report : takes what is left out because something is wrong; by default the first such thing is raised
     inputs : as :func:`annotruth.load` takes them
@@ -47,6 +52,8 @@ def load_objects(path: str | Path, *, source: str | None = None, report: Report 
         return _from_csv(path)
     found_path = open_archive(path)
     found = find_source(found_path, source)
+    if found.key == "case-folder":
+        return _from_instances(found_path, report)
     if not isinstance(found, ImportSource) or found.kind != "masks":
         raise InputError(
             f"{path}: a {found.name} holds no shapes. Name a labelling tool's export, or a table of boxes."
@@ -78,6 +85,43 @@ def _from_csv(path: Path) -> Objects:
         return Objects.from_table(pd.read_csv(path, dtype={"item": str, "rater": str, "label": str}))
     except (OSError, ValueError, pd.errors.ParserError) as error:
         raise InputError(f"{path}: {error}") from None
+
+
+def _from_instances(path: Path, report: Report) -> Objects:
+    """Objects of masks (height, width) in which each has a number of its own; all are of one class."""
+    layout = scan(path, report)
+    items, raters = tuple(layout.cases), tuple(sorted(layout.raters, key=by_number))
+    rows: list[tuple[int, int, int]] = []
+    boxes: list[Sequence[float]] = []
+    areas: list[np.ndarray | None] = []
+    labelled = np.zeros((len(items), len(raters)), dtype=bool)
+    for number, item in enumerate(items):
+        for place_of, rater in enumerate(raters):
+            file = layout.raters[rater].get(item)
+            if file is None:
+                continue
+            with reporting(report, file, item, rater):
+                mask = read_mask(file, place(file, item, rater))
+                if mask.ndim != 2:
+                    raise InputError(
+                        f"{place(file, item, rater)}: objects lie in planes, this mask has {mask.ndim} axes."
+                    )
+                labelled[number, place_of] = True
+                for window, area in _instances(mask):
+                    rows.append((number, place_of, 0))
+                    boxes.append((window[1].start, window[0].start, window[1].stop, window[0].stop))
+                    areas.append(area)
+    item_of, rater_of, label_of = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+    corners = np.array(boxes, dtype=np.float64).reshape(-1, 4)
+    return Objects(items, raters, ("object",), item_of, rater_of, label_of, corners, labelled, tuple(areas))
+
+
+def _instances(mask: np.ndarray) -> Iterator[tuple[tuple[slice, slice], np.ndarray]]:
+    """Window and pixels of every number in a mask (height, width) but 0."""
+    values, places = distinct(mask)
+    for number, window in enumerate(ndimage.find_objects(places + 1)):
+        if window is not None and values[number] != 0:
+            yield window, places[window] == number
 
 
 def _objects(path: Path, contents: Contents, report: Report) -> Objects:
