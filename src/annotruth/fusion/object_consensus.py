@@ -13,7 +13,7 @@ import pandas as pd
 
 from annotruth.data.objects import BOX, Objects
 from annotruth.errors import InputError
-from annotruth.fusion.object_matching import box_iou, group_objects
+from annotruth.fusion.object_matching import group_objects, paired_iou
 
 MAX_ITER, TOLERANCE = 200, 1e-6
 MAX_MISSED = 0.95
@@ -65,7 +65,7 @@ class ObjectConsensus:
         self.confusion_, posterior, counts = estimate(answers, len(objects.classes) + 1)
         there = 1 - posterior[:, 0]
         label = posterior[:, 1:].argmax(axis=1)
-        boxes = np.stack([_middle_box(objects.boxes[self.groups_ == group]) for group in range(len(answers))])
+        boxes = _middle_boxes(objects.boxes, self.groups_)
         self.candidates_ = pd.DataFrame(
             {
                 "item": np.array(objects.items, dtype=object)[item],
@@ -112,7 +112,7 @@ class ObjectConsensus:
         for number, rater in enumerate(objects.raters):
             real, found = counts[number, 1:], counts[number, 1:, 1:]
             own = np.flatnonzero(objects.rater == number)
-            shared = [box_iou(objects.boxes[[each]], boxes[[self.groups_[each]]])[0, 0] for each in own]
+            shared = paired_iou(objects.boxes[own], boxes[self.groups_[own]])
             rows.append(
                 {
                     "rater": rater,
@@ -120,7 +120,7 @@ class ObjectConsensus:
                     "detection": _ratio(found.sum(), real.sum()),
                     "false_per_item": _ratio(counts[number, 0, 1:].sum(), objects.labelled[:, number].sum()),
                     "class_accuracy": _ratio(np.trace(found), found.sum()),
-                    "overlap": float(np.mean(shared)) if shared else np.nan,
+                    "overlap": float(np.mean(shared)) if len(own) else np.nan,
                 }
             )
         return pd.DataFrame(rows)
@@ -169,9 +169,11 @@ def estimate(answers: np.ndarray, n_classes: int) -> tuple[np.ndarray, np.ndarra
     return confusion, posterior, counts
 
 
-def _middle_box(boxes: np.ndarray) -> np.ndarray:
-    """The median of boxes (n, 4), side by side."""
-    return np.median(boxes, axis=0)
+def _middle_boxes(boxes: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """The median of every group's boxes (groups, 4), side by side."""
+    order = np.argsort(groups, kind="stable")
+    parts = np.split(boxes[order], np.flatnonzero(np.diff(groups[order])) + 1)
+    return np.stack([np.median(part, axis=0) for part in parts])
 
 
 def _ratio(part: float, whole: float) -> float:

@@ -46,12 +46,16 @@ def box_iou(ones: np.ndarray, others: np.ndarray) -> np.ndarray:
     >>> box_iou(np.array([[0, 0, 4, 4]]), np.array([[0, 0, 4, 2], [2, 2, 6, 6], [9, 9, 10, 10]])).round(3)
     array([[0.5  , 0.143, 0.   ]])
     """
-    low = np.maximum(ones[:, None, :2], others[None, :, :2])
-    high = np.minimum(ones[:, None, 2:], others[None, :, 2:])
-    both = np.prod(np.clip(high - low, 0, None), axis=-1)
-    sizes = [np.prod(boxes[:, 2:] - boxes[:, :2], axis=-1) for boxes in (ones, others)]
-    either = sizes[0][:, None] + sizes[1][None] - both
-    return np.divide(both, either, out=np.zeros_like(both, dtype=np.float64), where=either > 0)
+    return paired_iou(ones[:, None], others[None])
+
+
+def paired_iou(ones: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Intersection over union of boxes (..., 4), each with its own partner; 0 where both are empty."""
+    low, high = np.maximum(ones[..., :2], others[..., :2]), np.minimum(ones[..., 2:], others[..., 2:])
+    both = np.prod(np.clip(high - low, 0, None), axis=-1).astype(np.float64)
+    first, second = (np.prod(boxes[..., 2:] - boxes[..., :2], axis=-1) for boxes in (ones, others))
+    either = first + second - both
+    return np.divide(both, either, out=np.zeros_like(both), where=either > 0)
 
 
 def match(overlap: np.ndarray, min_overlap: float = 0.5) -> list[tuple[int, int]]:
