@@ -28,9 +28,8 @@ def test_lists_of_answers_with_their_raters(example_hugging_face: Path) -> None:
     np.testing.assert_array_equal(loaded.answer_matrix(), [[1, 0, -1], [0, -1, 0]])
 
 
-def test_lists_without_raters_and_pictures_that_are_not_read(tmp_path: Path) -> None:
-    picture = {"bytes": b"x", "path": "a.png"}
-    folder = put(tmp_path / "hub", image=[picture, picture], annotations=[["x", "y"], ["x", "x"]], gold=["x", "x"])
+def test_lists_without_raters(tmp_path: Path) -> None:
+    folder = put(tmp_path / "hub", annotations=[["x", "y"], ["x", "x"]], gold=["x", "x"])
     imported = import_source(folder, tmp_path / "out")
     assert imported.raters == {"rater_1": 2, "rater_2": 2}
     assert "the place in the list is the rater" in imported.notes[0]
@@ -61,3 +60,16 @@ def test_columns_that_cannot_be_told_must_be_named(tmp_path: Path) -> None:
     put(tmp_path / "hub", text=["a"], labels=[["x"]], annotators=[["u", "v"]])
     with pytest.raises(InputError, match="row 1 has 1 answers of 2 raters"):
         at.load(folder)
+
+
+def test_rows_of_several_files_are_told_apart_and_sounds_are_not_read(tmp_path: Path) -> None:
+    sound = {"bytes": b"x", "path": "a.wav"}
+    table = pa.table({"audio": [sound], "labels": [["x", "y"]]}).replace_schema_metadata(
+        {"huggingface": '{"info": {"features": {"audio": {"_type": "Audio"}}}}'}
+    )
+    (tmp_path / "hub").mkdir()
+    for split in ("test", "train"):
+        pyarrow.parquet.write_table(table, tmp_path / "hub" / f"{split}.parquet")
+    loaded = at.load(tmp_path / "hub")
+    assert loaded.items == ("test_row_1", "train_row_1")
+    assert not loaded.has_images

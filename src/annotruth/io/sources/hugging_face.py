@@ -12,10 +12,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 
+from annotruth.data.annotations import Lazy
 from annotruth.data.answers import SYNONYMS
 from annotruth.errors import InputError, shorten
-from annotruth.io.contents import Contents
+from annotruth.io.contents import Contents, Item, safe_name
 from annotruth.io.crowd import short_text, take_answers
+from annotruth.io.parquet_pictures import find_pictures, picture_column
 from annotruth.io.problems import Report, reporting
 from annotruth.io.sources import register
 from annotruth.io.sources.answer_table import TRUTH_NAMES, guess_column
@@ -43,6 +45,7 @@ class HuggingFace(ImportSource):
     key = "hugging-face"
     description = "a Hugging Face data set's folder of Parquet files, with answers in lists or in rows"
     kind = "labels"
+    holds = ("image", "class")
     identity = "a column of annotators, in lists beside the answers or in rows"
     inputs = ("duplicates",)
     options = {  # noqa: RUF012
@@ -65,9 +68,13 @@ class HuggingFace(ImportSource):
     ) -> Contents:
         files = _files(path)
         parts = []
+        items: list[Item] = []
         for file in files:
             with reporting(report, file):
-                parts.append(_read(file, item, rater, label))
+                # Rows without a name are told apart by their file, where there are several.
+                rows, note, known, found = _read(file, item, rater, label, f"{file.stem}_" if len(files) > 1 else "")
+                parts.append((rows, note, known))
+                items += found
         if not parts:
             raise InputError(f"{path}: none of the Parquet files can be used. Download them anew.")
         names = list(dict.fromkeys(note for _, note, _ in parts))
@@ -75,7 +82,13 @@ class HuggingFace(ImportSource):
         truth = {thing: true for _, _, known in parts for thing, true in known.items()}
         if len(files) > 1:
             names.append(f"{len(files)} Parquet files are read as one.")
-        return take_answers(path, frame, report, names, truth)
+        contents = take_answers(path, frame, report, names, truth)
+        sizes = {each.image.shape for each in items if isinstance(each.image, Lazy)}
+        if len(sizes) > 1:
+            contents.notes.append("Pictures differ in size and are left out.")
+        elif items:
+            contents.items = items
+        return contents
 
 
 def _files(path: Path) -> list[Path]:
@@ -83,9 +96,9 @@ def _files(path: Path) -> list[Path]:
 
 
 def _read(
-    file: Path, item: str | None, rater: str | None, label: str | None
-) -> tuple[pd.DataFrame, str, dict[str, str]]:
-    """Rows with item, rater and label, a sentence on where they come from, and the truth by item."""
+    file: Path, item: str | None, rater: str | None, label: str | None, prefix: str
+) -> tuple[pd.DataFrame, str, dict[str, str], list[Item]]:
+    """Rows with item, rater and label, a sentence on where they come from, the truth by item, and pictures."""
     try:
         schema = pyarrow.parquet.read_schema(file)
         columns = [field.name for field in schema if not _holds_bytes(field.type)]
@@ -105,7 +118,18 @@ def _read(
             "--rater."
         )
     item = item or _find_item(frame, columns, label, rater)
-    names = [_name(value) for value in frame[item]] if item else [f"row_{n}" for n in range(1, len(frame) + 1)]
+    numbered = [f"{prefix}row_{number}" for number in range(1, len(frame) + 1)]
+    names = [_name(value) for value in frame[item]] if item else numbered
+    items: list[Item] = []
+    pictures = picture_column(schema)
+    safe = [safe_name(name) for name in names]  # pictures are called after their items
+    if (
+        pictures is not None
+        and len({name.casefold() for name in safe}) == len(names)
+        and class_of(schema, pictures) != "Audio"
+    ):
+        names = safe
+        items = [Item(name, each.shape[1:], image=each) for name, each in zip(names, find_pictures(file, pictures))]
     told = [name for name in columns if name.lower() in TRUTH_NAMES and name not in (label, rater, item)]
     truth = {}
     if told:
@@ -124,7 +148,15 @@ def _read(
         labels = [_class(value, classes.get(label)) for value in frame[label]]
         rows = pd.DataFrame({"item": names, "rater": frame[rater], "label": labels})
         note = f"The item is {item}, the rater {rater}, the label {label}."
-    return rows, note, truth
+    return rows, note, truth, items
+
+
+def class_of(schema: Any, column: str) -> str | None:
+    """What the ``datasets`` library calls a column's kind: "Image", "Audio", …"""
+    try:
+        return str(json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"][column]["_type"])
+    except (KeyError, ValueError, TypeError):
+        return None
 
 
 def class_names(schema: Any) -> dict[str, list[str]]:
