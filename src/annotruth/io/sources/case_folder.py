@@ -63,7 +63,9 @@ class CaseFolder(Source):
         return path.is_dir() and not is_table_folder(path)
 
     def is_plain(self, path: Path) -> bool:
-        """Whether there is a mask where masks belong: looking through thousands of files for more takes its time."""
+        """Whether it is described, and there is a mask where masks belong: looking through all files takes its time."""
+        if not (path / DATASET_FILE).is_file():
+            return False
         folders = (entry for entry in (path / RATERS).iterdir() if entry.is_dir()) if (path / RATERS).is_dir() else ()
         return any(suffix_of(file) is not None for folder in islice(folders, 3) for file in islice(folder.iterdir(), 3))
 
