@@ -186,8 +186,8 @@ class _Reader:
             self.notes.append(f"{self.file.name} names no assignee; the rater is called {self.rater} after the file.")
         if self._jobs > 1:
             self.notes.append(
-                f"{self.file.name} is the export of a task with {self._jobs} jobs, and all is taken for {self.rater}'s; "
-                "export the jobs to keep who drew what."
+                f"{self.file.name} is the export of a task with {self._jobs} jobs; all is taken for {self.rater}'s. "
+                "Export the jobs to keep who drew what."
             )
         for image in [*self._done, *(self._frames() if self._tracks else ())]:
             image.rater = image.rater or self.rater
