@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from annotruth.errors import InputError
-from annotruth.io.drawn import Drawn, parsing, read_json
+from annotruth.io.drawn import Drawn, find_image, parsing, read_json
 from annotruth.io.problems import Problem, refuse
 from annotruth.io.shapes import Rings
 
@@ -60,6 +60,15 @@ def test_images_are_found_or_named_and_never_outside(tmp_path: Path, put: Any) -
     assert [problem.case for problem in problems] == ["b", "c", "secret"]
     assert "no image b.png" in problems[0].message
     assert "4×5 pixels, its annotations say 4×4" in problems[1].message
+
+
+def test_images_are_found_whatever_their_letters_and_without_a_suffix(tmp_path: Path, put: Any) -> None:
+    for name in ("frame_0.png", "frame_1.png", "twice.png", "twice.tif"):
+        put(tmp_path / "images" / name, np.zeros((4, 4), np.uint8))
+    (tmp_path / "images" / "frame_1.png").rename(tmp_path / "images" / "FRAME_1.PNG")
+    for named, found in (("frame_0", "frame_0.png"), ("frame_1.png", "FRAME_1.PNG"), ("twice", None), ("x", None)):
+        file = find_image([named], [tmp_path, tmp_path / "images"])
+        assert (file.name if file else None) == found
 
 
 def test_without_any_image_there_are_masks_alone(tmp_path: Path) -> None:

@@ -97,6 +97,18 @@ def is_of(file: Path, classes: tuple[bytes, ...]) -> bool:
     return head[128:132] == b"DICM" and any(each in head for each in classes)
 
 
+def list_candidates(folder: Path) -> list[Path]:
+    """Files that may be DICOM by their name: .dcm, .ima, no suffix, or a number as one."""
+    files = (
+        path for path in folder.rglob("*") if path.suffix.lower() in ("", ".dcm", ".ima", ".dicom") or _is_number(path)
+    )
+    return sorted(path for path in files if path.is_file())
+
+
+def _is_number(path: Path) -> bool:
+    return path.suffix[1:].isdigit()
+
+
 def read_head(file: Path) -> Any:
     """Read everything but pixels."""
     pydicom = need("pydicom", "dicom")
@@ -110,7 +122,7 @@ def find_series(folder: Path) -> dict[str, Series]:
     """The series of image slices below a folder, by their number."""
     pydicom = need("pydicom", "dicom")
     found: dict[str, Series] = {}
-    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+    for file in list_candidates(folder):
         if not is_of(file, (b"1.2.840.10008.5.1.4.1.1.",)) or is_of(file, (*SEGMENTATIONS, *STRUCTURES)):
             continue
         try:

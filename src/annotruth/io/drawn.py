@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ import pandas as pd
 
 from annotruth.errors import InputError, shorten
 from annotruth.io.contents import Contents, Item, Mask, name_items, name_raters
-from annotruth.io.files import image_header, suffix_of
+from annotruth.io.files import case_of, image_header, suffix_of
 from annotruth.io.problems import Problem, Report, place, reporting
 from annotruth.io.rasterise import MAX_PIXELS
 from annotruth.io.shapes import Shape, paint_shapes
@@ -218,7 +219,10 @@ def _warn_of_unused(found: list[Path], report: Report) -> None:
 
 
 def find_image(paths: Sequence[str], folders: Sequence[Path]) -> Path | None:
-    """Find an image below the folders, never outside, in a format we know: by its path, or the end of it."""
+    """Find an image below the folders, never outside, in a format we know: by its path, or the end of it.
+
+    Small letters and capitals are the same, and a name without a suffix (CVAT's frames) may have any.
+    """
     for path in dict.fromkeys(paths):
         parts = [part for part in PurePosixPath(path.replace("\\", "/")).parts if part not in ("/", "..", ".")]
         for folder in folders:
@@ -226,7 +230,20 @@ def find_image(paths: Sequence[str], folders: Sequence[Path]) -> Path | None:
                 file = folder.joinpath(*parts[start:])
                 if suffix_of(file) is not None and file.is_file():
                     return file
+                if file.parent.is_dir():
+                    found = _images_in(file.parent, file.parent.stat().st_mtime_ns).get(file.name.lower())
+                    if found is not None:
+                        return found
     return None
+
+
+@lru_cache(maxsize=8)
+def _images_in(folder: Path, changed: int) -> dict[str, Path]:
+    """Images of a folder by name in small letters, with and, where that is one alone, without the suffix."""
+    files = [file for file in sorted(folder.iterdir()) if suffix_of(file) is not None and file.is_file()]
+    stems = Counter(case_of(file).lower() for file in files)
+    alone = {case_of(file).lower(): file for file in files if stems[case_of(file).lower()] == 1}
+    return alone | {file.name.lower(): file for file in files}
 
 
 @contextmanager

@@ -65,6 +65,15 @@ def test_without_an_assignee_the_file_or_folder_names_the_rater(tmp_path: Path, 
     assert any("names no assignee; the rater is called dora" in note for note in imported.notes)
 
 
+def test_a_task_of_several_jobs_is_said_not_to_tell_who_drew_what(tmp_path: Path, cvat: Any) -> None:
+    path = cvat(tmp_path / "task.xml").write({"a.png": ""}, "ann")
+    parts = "<segments><segment><id>1</id></segment><segment><id>2</id></segment></segments>"
+    path.write_text(
+        path.read_text().replace("<job><id>3</id>", f"<task><id>3</id>{parts}").replace("</job>", "</task>")
+    )
+    assert any("a task with 2 jobs" in note for note in import_source(path, tmp_path / "cases").notes)
+
+
 def test_a_project_tells_the_assignee_of_each_task(tmp_path: Path, cvat: Any) -> None:
     path = cvat(tmp_path / "project.xml").write({"a.png": "", "b.png": "", "c.png": ""})
     tasks = "".join(

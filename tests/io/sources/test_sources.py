@@ -33,6 +33,7 @@ def example(request: pytest.FixtureRequest) -> Callable[[str], Path]:
         "case folder": "cases", "label table": "table", "Labelme folder": "labelme", "CVAT export": "cvat_jobs",
         "CVAT export of tags": "cvat_tags", "COCO file": "coco", "VIA file": "via", "QuPath folder": "qupath",
         "Label Studio export": "label_studio", "Label Studio export of choices": "label_studio_choices",
+        "Supervisely project": "supervisely",
     }  # fmt: skip
     return lambda name: request.getfixturevalue(
         fixtures.get(name, f"example_{SOURCES[name].key.replace('-', '_')}")  # of conftest.py
@@ -114,6 +115,21 @@ def label_studio(pictures: Path) -> Path:
         for case in "ab"
     ]
     (pictures / "export.json").write_text(json.dumps(tasks))
+    return pictures
+
+
+@pytest.fixture
+def supervisely(pictures: Path) -> Path:
+    box = {
+        "classTitle": "cell",
+        "geometryType": "rectangle",
+        "labelerLogin": "ann",
+        "points": {"exterior": [[1, 1], [4, 2]]},
+    }
+    for case in "ab":
+        (pictures / "ds" / "ann").mkdir(parents=True, exist_ok=True)
+        content = {"size": {"height": 8, "width": 9}, "objects": [box]}
+        (pictures / "ds" / "ann" / f"{case}.png.json").write_text(json.dumps(content))
     return pictures
 
 

@@ -56,6 +56,10 @@ class Source(ABC):
     def matches(self, path: Path) -> bool:
         """Tell whether there is a data set of this kind, sound or not, at a path; nothing is raised."""
 
+    def is_plain(self, path: Path) -> bool:
+        """Tell, at a glance, that a path is of this kind and that no other source need be asked; mostly it is not."""
+        return False
+
     @abstractmethod
     def load(self, path: Path, **inputs: Any) -> Annotations:
         """Load a data set, raising InputError for whatever :meth:`check` calls fatal; ``inputs`` as declared."""
@@ -127,6 +131,9 @@ def find_source(path: str | Path, key: str | None = None) -> Source:
     path = Path(path)
     if key is not None:
         return _by_key(path, key)
+    for source in _sorted_sources():
+        if source.is_plain(path):
+            return source
     for general in (False, True):
         found = [source for source in _sorted_sources() if source.general == general and source.matches(path)]
         if len(found) > 1:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,13 @@ class CaseFolder(Source):
 
     def matches(self, path: Path) -> bool:
         return path.is_dir() and not is_table_folder(path)
+
+    def is_plain(self, path: Path) -> bool:
+        """Whether it is described, and there is a mask where masks belong: looking through all files takes its time."""
+        if not (path / DATASET_FILE).is_file():
+            return False
+        folders = (entry for entry in (path / RATERS).iterdir() if entry.is_dir()) if (path / RATERS).is_dir() else ()
+        return any(suffix_of(file) is not None for folder in islice(folders, 3) for file in islice(folder.iterdir(), 3))
 
     def load(self, path: Path, **inputs: Any) -> Annotations:
         found = survey(path, refuse)

@@ -165,6 +165,7 @@ class _Reader:
         self._done: list[_Image] = []
         self._tasks: dict[str, str] = {}
         self._task: dict[str, str] = {}
+        self._jobs = 0
 
     @property
     def rater(self) -> str:
@@ -183,6 +184,11 @@ class _Reader:
             problem = error
         if not any(key.endswith("assignee/username") for key in self._meta) and not any(self._tasks.values()):
             self.notes.append(f"{self.file.name} names no assignee; the rater is called {self.rater} after the file.")
+        if self._jobs > 1:
+            self.notes.append(
+                f"{self.file.name} is the export of a task with {self._jobs} jobs; all is taken for {self.rater}'s. "
+                "Export the jobs to keep who drew what."
+            )
         for image in [*self._done, *(self._frames() if self._tracks else ())]:
             image.rater = image.rater or self.rater
             yield image
@@ -243,6 +249,8 @@ class _Reader:
             self._task["id"] = text
         elif inside == ["tasks", "task", "assignee"] and name == "username":
             self._task["username"] = text
+        elif level == "task" and inside == ["segments"] and name == "segment":
+            self._jobs += 1
         elif inside == ["tasks"] and name == "task":
             self._tasks[self._task.get("id", "")] = self._task.get("username", "")
             self._task = {}

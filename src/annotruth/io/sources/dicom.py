@@ -11,7 +11,7 @@ import numpy as np
 
 from annotruth.errors import InputError
 from annotruth.io.contents import Contents
-from annotruth.io.dicom_files import SEGMENTATIONS, STRUCTURES, Series, find_series, is_of, read_head
+from annotruth.io.dicom_files import SEGMENTATIONS, STRUCTURES, Series, find_series, is_of, list_candidates, read_head
 from annotruth.io.drawn import parsing
 from annotruth.io.extras import need
 from annotruth.io.grids import LPS_TO_RAS, Grid
@@ -60,8 +60,8 @@ class Dicom(ImportSource):
 
 
 def _files(path: Path) -> list[Path]:
-    files = [path] if path.is_file() else sorted(path.rglob("*")) if path.is_dir() else []
-    return [file for file in files if file.is_file() and is_of(file, (*SEGMENTATIONS, *STRUCTURES))]
+    files = [path] if path.is_file() else list_candidates(path) if path.is_dir() else []
+    return [file for file in files if is_of(file, (*SEGMENTATIONS, *STRUCTURES))]
 
 
 def _series_of(head: Any, is_structure: bool) -> str:
