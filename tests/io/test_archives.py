@@ -42,6 +42,12 @@ def test_an_archive_loads_checks_and_imports_as_its_folder(tmp_path: Path, put: 
     assert sorted(file.name for file in tmp_path.iterdir()) == ["a.png", "cases", "job_3.zip"]
 
 
+def test_what_operating_systems_leave_behind_does_not_count(tmp_path: Path) -> None:
+    rest = {"__MACOSX/._annotations.xml": "\x00\x05", "._annotations.xml": "x", ".DS_Store": "x"}
+    path = pack(tmp_path / "job.zip", **{"annotations.xml": XML}, **rest)
+    assert [problem.severity for problem in check(path)] == ["warning"]
+
+
 def test_other_paths_stay_as_they_are(tmp_path: Path) -> None:
     assert open_archive(tmp_path) == tmp_path
     assert open_archive(tmp_path / "no.zip") == tmp_path / "no.zip"

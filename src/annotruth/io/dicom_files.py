@@ -14,6 +14,7 @@ import numpy as np
 
 from annotruth.data.annotations import Lazy
 from annotruth.errors import InputError
+from annotruth.io.drawn import files_at
 from annotruth.io.extras import need
 from annotruth.io.grids import LPS_TO_RAS, Grid
 
@@ -100,7 +101,9 @@ def is_of(file: Path, classes: tuple[bytes, ...]) -> bool:
 def list_candidates(folder: Path) -> list[Path]:
     """Files that may be DICOM by their name: .dcm, .ima, no suffix, or a number as one."""
     files = (
-        path for path in folder.rglob("*") if path.suffix.lower() in ("", ".dcm", ".ima", ".dicom") or _is_number(path)
+        path
+        for path in files_at(folder, "*")
+        if path.suffix.lower() in ("", ".dcm", ".ima", ".dicom") or _is_number(path)
     )
     return sorted(path for path in files if path.is_file())
 

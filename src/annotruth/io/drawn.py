@@ -265,9 +265,26 @@ def rater_of_file(file: Path) -> str:
     return file.parent.name if file.stem.lower() in everybodys and file.parent.name else file.stem
 
 
+def files_at(path: Path, pattern: str) -> list[Path]:
+    """The file itself, or those of a pattern in the folder and below; not what operating systems leave behind.
+
+    Examples
+    --------
+    >>> files_at(Path("no such folder"), "*.json")
+    []
+    """
+    if not path.is_dir():
+        return [path] if path.is_file() else []
+    return sorted(
+        file
+        for file in path.rglob(pattern)
+        if not any(part.startswith((".", "__MACOSX")) for part in file.relative_to(path).parts) and file.is_file()
+    )
+
+
 def json_files(path: Path) -> list[Path]:
     """The JSON file itself, or those in the folder."""
-    files = [path] if path.is_file() else sorted(path.rglob("*.json")) if path.is_dir() else []
+    files = files_at(path, "*.json")
     return [file for file in files if file.suffix.lower() in (".json", ".geojson")]
 
 

@@ -55,6 +55,20 @@ def test_segments_refer_to_their_slices(fused_volumes: Path, series: Path, tmp_p
     assert int((np.asarray(volume.array) == 2).sum()) == 4
 
 
+def test_probabilities_are_fractional_segments(fused_volumes: Path, series: Path, tmp_path: Path) -> None:
+    out = export_result(fused_volumes, tmp_path / "out", "dicom", series=str(series), probabilities=True)
+    segmentation = highdicom.seg.segread(str(out / "P 7.dcm"))
+    [item] = read_result(fused_volumes).items
+    assert item.read_probabilities is not None
+    volume = segmentation.get_volume()
+    known = item.read_probabilities()[1:]
+    for number, plane in enumerate(np.asarray(volume.array)):  # in either direction, without empty ones at the ends
+        depth = round((volume.affine[2, 3] + number * volume.affine[2, 0] - 7) / 3)
+        np.testing.assert_allclose(plane.transpose(2, 1, 0), known[..., depth], atol=1 / 255)
+    with pytest.raises(InputError, match="without --disputed"):
+        export_result(fused_volumes, tmp_path / "two", "dicom", series=str(series), probabilities=True, disputed=0.8)
+
+
 def test_a_series_is_needed_and_must_be_the_cases(
     fused_volumes: Path, fused: Path, series: Path, tmp_path: Path
 ) -> None:

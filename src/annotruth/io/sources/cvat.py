@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from annotruth.errors import InputError, shorten
 from annotruth.io.contents import Contents
-from annotruth.io.drawn import Answered, Drawn, parsing, rater_of_file
+from annotruth.io.drawn import Answered, Drawn, files_at, parsing, rater_of_file
 from annotruth.io.problems import Problem, Report, reporting
 from annotruth.io.rasterise import MAX_PIXELS, ellipse_ring
 from annotruth.io.shapes import Rings, Shape, Window, box_shape, cvat_pixels
@@ -96,13 +96,12 @@ class CvatTags(_Cvat):
 
 def find_files(path: Path) -> Iterator[Path]:
     """CVAT's files at a path: the file itself, or those in the folder."""
-    candidates = [path] if path.is_file() else sorted(path.rglob("*.xml")) if path.is_dir() else []
-    return (file for file in candidates if file.suffix.lower() == ".xml" and _is_cvat(file))
+    return (file for file in files_at(path, "*.xml") if file.suffix.lower() == ".xml" and _is_cvat(file))
 
 
 def _report_empty(path: Path, report: Report) -> None:
     """Report files that are XML by name alone: a download that failed."""
-    for file in sorted(path.rglob("*.xml")) if path.is_dir() else []:
+    for file in files_at(path, "*.xml") if path.is_dir() else []:
         with file.open("rb") as opened:
             if b"<" not in opened.read(64):
                 report(Problem("fatal", file, None, None, "the file is empty, or not XML.", "Export it anew."))

@@ -12,7 +12,7 @@ from PIL import Image
 
 from annotruth.errors import InputError
 from annotruth.io.contents import Contents
-from annotruth.io.drawn import MANY, Drawn, parsing, read_json
+from annotruth.io.drawn import MANY, Drawn, files_at, parsing, read_json
 from annotruth.io.problems import Report
 from annotruth.io.rasterise import box_ring, ellipse_ring
 from annotruth.io.shapes import Rings, Shape, Window
@@ -33,11 +33,11 @@ class Labelme(ImportSource):
     inputs = ("images", "duplicates")
 
     def matches(self, path: Path) -> bool:
-        return path.is_dir() and any(_is_labelme(file) for file in sorted(path.rglob("*.json"))[:MANY])
+        return path.is_dir() and any(_is_labelme(file) for file in files_at(path, "*.json")[:MANY])
 
     def read(self, path: Path, report: Report, **inputs: Any) -> Contents:
         drawn = Drawn(path, report, **inputs)
-        for file in sorted(path.rglob("*.json")):
+        for file in files_at(path, "*.json"):
             rater = file.parent.name
             with parsing(report, file, file.stem, rater):
                 content = read_json(file)

@@ -10,7 +10,7 @@ import numpy as np
 
 from annotruth.errors import InputError
 from annotruth.io.contents import Contents
-from annotruth.io.drawn import MANY, Drawn, json_files, parsing, peek_json, read_json
+from annotruth.io.drawn import MANY, Drawn, files_at, json_files, parsing, peek_json, read_json
 from annotruth.io.files import suffix_of
 from annotruth.io.formats import SUFFIXES
 from annotruth.io.problems import Report
@@ -53,7 +53,7 @@ class QuPath(ImportSource):
 
 
 def _files(path: Path) -> list[Path]:
-    return sorted([*json_files(path), *(path.rglob("*.geojson") if path.is_dir() else [])])
+    return sorted({*json_files(path), *(files_at(path, "*.geojson") if path.is_dir() else [])})
 
 
 def _features(content: Any) -> list[dict[str, Any]] | None:

@@ -12,7 +12,7 @@ import numpy as np
 from annotruth.data.annotations import Lazy
 from annotruth.errors import InputError
 from annotruth.io.contents import Contents
-from annotruth.io.drawn import folders_of_images, parsing
+from annotruth.io.drawn import files_at, folders_of_images, parsing
 from annotruth.io.extras import need
 from annotruth.io.formats.nifti import SUFFIXES as NIFTI
 from annotruth.io.formats.nifti import mask_header
@@ -61,8 +61,7 @@ class Slicer(ImportSource):
 
 
 def _files(path: Path) -> list[Path]:
-    files = [path] if path.is_file() else sorted(path.rglob(f"*{SUFFIX}")) if path.is_dir() else []
-    return [file for file in files if file.name.lower().endswith(SUFFIX) and file.is_file()]
+    return [file for file in files_at(path, f"*{SUFFIX}") if file.name.lower().endswith(SUFFIX)]
 
 
 def _survey(nrrd: Any, file: Path) -> tuple[Grid, list[str]]:

@@ -15,7 +15,7 @@ from PIL import Image
 
 from annotruth.errors import InputError
 from annotruth.io.contents import Contents
-from annotruth.io.drawn import MANY, Drawn, parsing, peek_json, read_json
+from annotruth.io.drawn import MANY, Drawn, files_at, parsing, peek_json, read_json
 from annotruth.io.problems import Problem, Report
 from annotruth.io.shapes import Box, Rings, Shape, Window
 from annotruth.io.sources import register
@@ -38,14 +38,12 @@ class Supervisely(ImportSource):
     inputs = ("images", "duplicates")
 
     def matches(self, path: Path) -> bool:
-        return path.is_dir() and any(
-            _is_annotation(peek_json(file)) for file in sorted(path.rglob("ann/*.json"))[:MANY]
-        )
+        return path.is_dir() and any(_is_annotation(peek_json(file)) for file in files_at(path, "ann/*.json")[:MANY])
 
     def read(self, path: Path, report: Report, **inputs: Any) -> Contents:
         drawn = Drawn(path, report, **inputs)
         bare = []
-        for file in sorted(path.rglob("ann/*.json")):
+        for file in files_at(path, "ann/*.json"):
             name = file.name.removesuffix(".json")
             with parsing(report, file, name):
                 content = read_json(file)
