@@ -107,7 +107,7 @@ def test_a_file_that_is_no_plan_is_named(tmp_path):
         bad.write_text(text)
         with pytest.raises(InputError, match=f"plan.json.*{words}"):
             Plan.read(bad)
-    with pytest.raises(InputError, match=r"absent.json: the plan cannot be read"):
+    with pytest.raises(InputError, match=r"absent.json: cannot be opened"):
         Plan.read(tmp_path / "absent.json")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -28,7 +29,8 @@ def atomic(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path beside ``path``; what is written there takes ``path``'s place when all went well.
 
     The temporary name is hidden and keeps the suffix (``.nii.gz`` too), because writers choose the format by it.
-    If the body fails, ``path`` stays as it was and nothing is left behind. Missing folders are made.
+    If the body fails, ``path`` stays as it was and nothing is left behind. Missing folders are made. Who may read the
+    file is what the user's umask says, whichever writer made it.
 
     Examples
     --------
@@ -44,13 +46,31 @@ def atomic(path: str | Path) -> Iterator[Path]:
     temporary = path.with_name(f".annotruth-{uuid.uuid4().hex}{suffix}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        mode = _make_empty(temporary)
         yield temporary
+        if stat.S_IMODE(temporary.stat().st_mode) != mode:  # some writers make files that only their owner may read
+            temporary.chmod(mode)
         os.replace(temporary, path)
     except OSError as error:
         raise AnnotruthError(f"{path}: could not be written: {error.strerror or error}.") from error
     finally:
         with suppress(OSError):  # gone already after a good end; after a bad one the first error is the one to show
             temporary.unlink()
+
+
+def _make_empty(path: Path) -> int:
+    """Make an empty file; give its permissions, which the umask decided."""
+    file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+    try:
+        return stat.S_IMODE(os.fstat(file).st_mode)
+    finally:
+        os.close(file)
+
+
+def sync(path: Path) -> None:
+    """Let a file reach the disk before anything else is done: what must outlast a crash of the machine."""
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
 
 
 def fresh_folder(path: str | Path, overwrite: bool = False) -> Path:

@@ -12,6 +12,7 @@ import numpy as np
 
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError, shorten
+from annotruth.io.reading import read_json
 from annotruth.nn import NetworkPlan, plan_network
 from annotruth.training.fingerprint import Fingerprint, clip_values, mirror_axes
 from annotruth.training.resample import grid_size, plan_spacing
@@ -69,12 +70,7 @@ class Plan:
         where = "The plan"
         if not isinstance(source, Mapping):
             where = str(source)
-            try:
-                source = json.loads(Path(source).read_text())
-            except OSError as error:
-                raise InputError(f"{where}: the plan cannot be read ({error}).") from error
-            except ValueError as error:
-                raise InputError(f"{where} is no plan: it is not JSON ({error}).") from error
+            source = read_json(Path(source))
         if not isinstance(source, Mapping) or not isinstance(source.get("network"), Mapping):
             raise InputError(f"{where} is no plan of annotruth; `annotruth plan CASES -o FILE` writes one.")
         of_network = source["network"]

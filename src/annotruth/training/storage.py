@@ -14,11 +14,21 @@ from safetensors.torch import save_file
 import annotruth
 from annotruth.errors import InputError
 from annotruth.io import atomic
+from annotruth.io.reading import read_json
+from annotruth.io.writing import sync
 
 FORMAT = 2
 """Files of annotruth 0.1 have format 1."""
 RUN_FILE, MODEL_FILE = "run.json", "model.annotruth"
 """Names in a run's folder: of what was asked for, and of the model."""
+
+
+def run_identity(folder: Path) -> str | None:
+    """The name that a run's files share, as ``run.json`` has it; None where a training has no such file."""
+    path = folder / RUN_FILE
+    asked = read_json(path) if path.is_file() else {}
+    identity = asked.get("id") if isinstance(asked, dict) else None
+    return identity if isinstance(identity, str) else None
 
 
 def write_model(path: Path, kind: str, facts: dict[str, Any], state: dict[str, torch.Tensor]) -> Path:
@@ -28,6 +38,7 @@ def write_model(path: Path, kind: str, facts: dict[str, Any], state: dict[str, t
     tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in state.items()}
     with atomic(path) as temporary:
         save_file(tensors, temporary, metadata={"annotruth": json.dumps(head, default=to_json)})
+        sync(temporary)
     return path
 
 
