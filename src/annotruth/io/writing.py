@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import stat
 import uuid
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from annotruth.errors import AnnotruthError, InputError, shorten
 from annotruth.io.case_files import IMAGES, RATERS, TRUTH
 from annotruth.io.files import DATASET_FILE, format_of, pixel_values, suffix_of
 from annotruth.io.formats import EXACT_SUFFIXES
+from annotruth.io.names import file_name
 from annotruth.validation import MISSING_PIXEL, mask_labels, one_of, same_grid
 
 IN_MEMORY_SUFFIX, BESIDE_JPEG_SUFFIX = ".npy", ".png"
@@ -244,21 +244,6 @@ def _writing(path: Path) -> Iterator[None]:
         yield
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-
-
-def file_name(name: str, what: str) -> str:
-    """Refuse a name that cannot be a file's on every system, or that would lie in another folder.
-
-    Examples
-    --------
-    >>> file_name("Fall 3, rechts", "item")
-    'Fall 3, rechts'
-    """
-    if not name or name.startswith(".") or name.endswith((" ", ".")) or re.search(r'[\\/:*?"<>|\x00-\x1f]', name):
-        raise InputError(
-            f'The {what} {name!r} cannot give a file its name; rename it without \\ / : * ? " < > | and dots.'
-        )
-    return name
 
 
 def _write_dataset(folder: Path, annotations: Annotations) -> None:

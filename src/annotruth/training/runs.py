@@ -26,6 +26,7 @@ import annotruth
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError, shorten
 from annotruth.io import Problem, atomic, column_names, fresh_folder, load, refuse_used_folder, write_label_table
+from annotruth.io.names import to_cell
 from annotruth.io.reading import read_json
 from annotruth.training.checkpoints import FOLDER, LAST, PREVIOUS, new_identity
 from annotruth.training.classifier import Classifier
@@ -210,7 +211,7 @@ def _write_held_out(path: Path, model: Segmenter | Classifier, held_out: Annotat
         write_label_table(path, held_out, model.predict_proba(held_out))
     else:
         with atomic(path) as temporary:
-            pd.DataFrame({"item": held_out.items}).to_csv(temporary, index=False)
+            pd.DataFrame({"item": [to_cell(item) for item in held_out.items]}).to_csv(temporary, index=False)
 
 
 def make_model(annotations: Annotations, params: dict[str, Any], progress: bool = True) -> Segmenter | Classifier:
