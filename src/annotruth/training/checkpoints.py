@@ -26,6 +26,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, fie
 from annotruth.errors import AnnotruthWarning, InputError
 from annotruth.io import atomic
 from annotruth.io.writing import sync
+from annotruth.training.storage import refuse_infinite, refuse_nan
 
 FOLDER, LAST, PREVIOUS, BEST = "checkpoints", "last.ckpt", "previous.ckpt", "best.ckpt"
 
@@ -179,27 +180,6 @@ def refuse_other_weights(found: Checkpoint, module: torch.nn.Module, path: Path)
     if shapes != wanted:
         raise InputError(f"{path} is damaged or no checkpoint of annotruth (its weights are of another network).")
     refuse_infinite(found.state_dict, module, path)
-
-
-def refuse_nan(state: Mapping[str, torch.Tensor], path: str | Path) -> None:
-    """Refuse weights that are no numbers: what they would predict means nothing.
-
-    Examples
-    --------
-    >>> refuse_nan({"a": torch.tensor([1.0, float("nan")])}, "m.annotruth")
-    Traceback (most recent call last):
-    annotruth.errors.InputError: m.annotruth is damaged: the weights a hold values that are NaN.
-    """
-    for name, tensor in state.items():
-        if (tensor.is_floating_point() or tensor.is_complex()) and bool(torch.isnan(tensor).any()):
-            raise InputError(f"{path} is damaged: the weights {name} hold values that are NaN.")
-
-
-def refuse_infinite(state: Mapping[str, torch.Tensor], module: torch.nn.Module, path: str | Path) -> None:
-    """Refuse infinite weights; what a method notes beside them ("from step ∞ on") may be so."""
-    for name, _ in module.named_parameters():
-        if name in state and not bool(torch.isfinite(state[name]).all()):
-            raise InputError(f"{path} is damaged: the weights {name} hold values that are infinite.")
 
 
 def _refuse_swelling(path: Path, size: int) -> None:

@@ -16,7 +16,7 @@ import pandas as pd
 import torch
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
-from torch import nn
+from torch import Tensor, nn
 
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError, shorten
@@ -28,7 +28,16 @@ from annotruth.training.datasets import Items, Progress, Standard, loader
 from annotruth.training.folds import check_fold, hold_out
 from annotruth.training.module import MethodModule
 from annotruth.training.raters import Annotators, RaterFacts
-from annotruth.training.storage import read_model, to_json, write_model
+from annotruth.training.storage import (
+    check_head,
+    making_model,
+    outline,
+    read_model,
+    refuse_infinite,
+    refuse_nan,
+    to_json,
+    write_model,
+)
 from annotruth.training.trainer import Processes, Schedule, check_accelerator, run_training
 
 _RATERS = "raters."
@@ -310,8 +319,15 @@ class Estimator(BaseEstimator):
                 f"{path} was written by annotruth {version}, whose networks this version no longer has. Use it with "
                 f"that version (pip install annotruth=={version}), or train anew."
             )
+        check_head(facts, path)
         if facts["own_network"] and network is None:
             raise InputError(f"{path} was trained around your own network; pass it again with network=.")
+        with making_model(path):
+            return cls._of(facts, state, path, network)
+
+    @classmethod
+    def _of(cls, facts: dict[str, Any], state: dict[str, Tensor], path: str | Path, network: nn.Module | None) -> Self:
+        """The model that a file describes."""
         model = cls(**{"network": network, **facts["params"]})
         model.classes_, model.raters_ = tuple(facts["classes"]), tuple(facts["raters"])
         model._spec = DataSpec.from_dict(facts["shape"])
@@ -321,11 +337,20 @@ class Estimator(BaseEstimator):
         model.history_ = pd.DataFrame(facts["history"])
         model.warnings_ = facts["warnings"]
         model._take_facts(facts)
-        with torch.random.fork_rng():
-            module = model.method_.build(model._spec, model._own_network())
         raters = {n.removeprefix(_RATERS): state.pop(n).numpy() for n in list(state) if n.startswith(_RATERS)}
-        model.module_ = _filled(module, state, path)
-        model._set_annotators(RaterFacts(**raters))
+        refuse_nan(state, path)
+        with torch.random.fork_rng():
+            outlined = outline(lambda: model.method_.build(model._spec, model._own_network()), len(state))
+            if outlined is not None:
+                _refuse_misfit(outlined, state, path)
+            module = model.method_.build(model._spec, model._own_network())
+        _refuse_misfit(module, state, path)
+        refuse_infinite(state, module, path)
+        module.load_state_dict(state)
+        model.module_ = module.eval()
+        kept = RaterFacts(**raters)
+        kept.check(len(model.raters_), len(model.classes_))
+        model._set_annotators(kept)
         return model
 
     @abstractmethod
@@ -341,7 +366,8 @@ class Estimator(BaseEstimator):
         """Take in what :meth:`_facts` gave."""
 
 
-def _filled(module: MethodModel, state: dict[str, torch.Tensor], path: str | Path) -> MethodModel:
+def _refuse_misfit(module: nn.Module, state: dict[str, Tensor], path: str | Path) -> None:
+    """Refuse weights that are not this network's."""
     own = module.state_dict()
     differ = [name for name in own.keys() & state.keys() if own[name].shape != state[name].shape]
     strange = {
@@ -353,5 +379,3 @@ def _filled(module: MethodModel, state: dict[str, torch.Tensor], path: str | Pat
             f"{path} does not fit this network and method ({'; '.join(problems)}). It holds weights of another "
             "network, method or list of classes, or was written by another version of annotruth."
         )
-    module.load_state_dict(state)
-    return module.eval()
