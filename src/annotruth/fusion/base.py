@@ -23,9 +23,13 @@ from annotruth.fusion.identifiability import ANSWERS, FUSED_MASKS, co_labelling_
 from annotruth.fusion.state import CaseState, FusionState, RefineCases, pool_states
 from annotruth.fusion.stores import AnswerStore, Case, MaskStore, count_case
 from annotruth.fusion.votes import PatternLookup, Patterns, Votes
+from annotruth.parallel.memory import available_memory
 from annotruth.validation import MISSING_LABEL, one_of
 
 _MAX_KEPT_BYTES = 2**28  # of refined posteriors kept from fit to predict; beyond this they are computed again
+_BYTES_PER_ENTRY = 88  # of a confusion matrix, in all the arrays that are made of it on the way to the results
+_FREE_BYTES = 2**31  # up to which nobody asks
+_MAX_ENTRIES_PER_ANSWER = 100  # beyond this, entries are the prior's and not the raters'
 CaseEstimate = tuple[FusionState, CaseState | None]
 """What was learnt of a case on its own, and its last refinement if there was one."""
 RunCases = Callable[[Sequence[FusionState], bool], Iterable[CaseState | None]]
@@ -77,6 +81,21 @@ class FusionEstimator(BaseEstimator):
         if self.scope == "case" and annotations.kind != "masks":
             raise InputError(
                 "scope='case' needs masks: one answer per rater and item says nothing of a rater's errors."
+            )
+        self._refuse_too_many_matrices(annotations)
+
+    def _refuse_too_many_matrices(self, annotations: Annotations) -> None:
+        """Refuse matrices that would take all memory, or hundreds of times more entries than there are answers."""
+        n_raters, n_classes = len(annotations.raters), len(self.truth_classes(annotations.classes)[0])
+        entries = n_raters * n_classes**2
+        needed = entries * _BYTES_PER_ENTRY
+        scarce = annotations.kind == "labels" and entries > _MAX_ENTRIES_PER_ANSWER * len(annotations.answers)
+        if needed > _FREE_BYTES and (scarce or needed > available_memory() // 2):
+            told = f"; {len(annotations.answers):,} answers cannot fill them" if scarce else ""
+            raise InputError(
+                f"{n_raters:,} raters and {n_classes:,} classes make {entries:,} entries of confusion matrices, which "
+                f"take about {needed / 2**30:,.1f} GB{told}. Join rare classes, or leave out raters with few answers. "
+                "(Is the column of labels the right one?)"
             )
 
     def truth_classes(self, names: tuple[str, ...]) -> tuple[tuple[str, ...], int | None]:
