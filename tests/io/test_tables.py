@@ -212,3 +212,9 @@ def test_a_first_line_without_end_is_not_read(tmp_path):
     (tmp_path / "a.csv").write_bytes(b"x" * 2**23)
     with pytest.raises(InputError, match=r"a\.csv: the first line has more than"):
         load_table(tmp_path / "a.csv")
+
+
+def test_a_quotation_mark_that_is_never_closed_does_not_swallow_the_end(tmp_path):
+    (tmp_path / "a.csv").write_text('item,rater,label\na,x,1\nb,x,"2\n')
+    with pytest.raises(InputError, match="never closed"):
+        load_table(tmp_path / "a.csv")

@@ -89,6 +89,11 @@ def main() -> None:
             raise
         say("bold red", "error", str(error))
         sys.exit(2 if isinstance(error, InputError) else 1)
+    except OSError as error:
+        if debug:
+            raise
+        say("bold red", "error", f"{error.filename or 'A file'}: {error.strerror or error}.")
+        sys.exit(1)
     except (KeyboardInterrupt, SystemExit) as ended:
         stopped = _find_stopped(ended)
         if stopped is None:

@@ -145,7 +145,7 @@ class ConfusionEstimator(FusionEstimator):
 
     def check(self, annotations: Annotations) -> None:
         super().check(annotations)
-        if self.max_iter < 1 or self.tol < 0:
+        if not (self.max_iter >= 1 and self.tol >= 0):
             raise InputError(f"max_iter must be at least 1 and tol at least 0, found {self.max_iter} and {self.tol}.")
         _check_prior(self.prior, self.truth_classes(annotations.classes)[0])
 

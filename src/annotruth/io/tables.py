@@ -124,6 +124,10 @@ def read_table(path: Path, columns: Mapping[str, tuple[str, ...]] = SYNONYMS) ->
         table = table.drop_columns(name)
         pa.default_memory_pool().release_unused()  # Arrow keeps freed memory: hundreds of MB, if it is let
         filled[name] = _named(codes, values.to_pylist(), is_csv)
+        if any(text.endswith("\n") for text in filled[name].names) and is_csv:
+            raise InputError(
+                f"{path}: a quotation mark in the column {name!r} is never closed. Close it, or remove it."
+            )
     return filled
 
 

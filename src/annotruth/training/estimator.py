@@ -8,6 +8,7 @@ from copy import deepcopy
 from dataclasses import asdict, dataclass
 from inspect import signature
 from itertools import chain
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -43,6 +44,13 @@ from annotruth.training.trainer import Processes, Schedule, check_accelerator, r
 _RATERS = "raters."
 """Begins the names of what a file holds of the raters, beside the model's weights."""
 
+
+_KINDS: dict[str, tuple[type, str]] = {
+    **dict.fromkeys(("max_epochs", "batch_size", "patience", "seed"), (Integral, "a whole number")),
+    **dict.fromkeys(("learning_rate", "validation"), (Real, "a number")),
+    **dict.fromkeys(("method", "accelerator"), (str, "a word")),
+}
+"""What the parameters of every estimator are; None is another matter."""
 
 D = TypeVar("D", bound=Items)
 
@@ -127,6 +135,12 @@ class Estimator(BaseEstimator):
 
     def _checked_method(self) -> Method[Any]:
         """The method, once all parameters are found good."""
+        for name, (kind, word) in _KINDS.items():
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
+                raise InputError(f"{name} must be {word}, not {value!r}.")
+        if not isinstance(self.network, (str, nn.Module, type(None))):
+            raise InputError(f"network must be a name or a module, not {self.network!r}.")
         if not 0 <= self.validation < 1:
             raise InputError(f"validation is a share of the items, 0 ≤ validation < 1, not {self.validation}.")
         check_fold(self.fold, self.folds)

@@ -111,10 +111,13 @@ def find_source(path: str | Path) -> Source:
     'case folder'
     """
     path = Path(path)
-    for source in sorted(SOURCES.values(), key=lambda source: source.general):
-        if source.matches(path):
-            return source
-    raise InputError(nothing_to_load(path))
+    try:
+        for source in sorted(SOURCES.values(), key=lambda source: source.general):
+            if source.matches(path):
+                return source
+        raise InputError(nothing_to_load(path))
+    except OSError as error:  # a name too long for any file, a folder that may not be entered
+        raise InputError(f"{path}: cannot be opened: {error.strerror or error}.") from error
 
 
 def nothing_to_load(path: Path) -> str:
