@@ -21,8 +21,8 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -65,7 +65,33 @@ class Job:
 # -- the jobs ---------------------------------------------------------------------------------------------------
 
 
-def make_jobs(base: Path) -> list[Job]:
+CLUSTER = """
+import time
+from distributed import LocalCluster
+if __name__ == "__main__":
+    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster:
+        print(cluster.scheduler_address, flush=True)
+        time.sleep(86400)
+"""
+
+
+@contextmanager
+def dask_cluster(folder: Path) -> Iterator[str | None]:
+    """The address of a small Dask cluster, in processes of its own; None where there is no Dask."""
+    (folder / "cluster.py").write_text(CLUSTER)
+    with subprocess.Popen(
+        [sys.executable, folder / "cluster.py"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        start_new_session=True,
+    ) as cluster:  # fmt: skip
+        try:
+            assert cluster.stdout is not None
+            yield cluster.stdout.readline().strip() or None
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(cluster.pid, signal.SIGKILL)
+
+
+def make_jobs(base: Path, dask: str | None) -> list[Job]:
     """Jobs on small data, which are made first."""
     _make_data(base)
     quick = ["--epochs", "4", "--batch-size", "2", "--quiet", "--accelerator", "cpu", "--patience", "4"]
@@ -93,6 +119,7 @@ def make_jobs(base: Path) -> list[Job]:
         training("train, a label table", table, "--method", "global-cm"),
         fusing("fuse"),
         fusing("fuse, two processes", "--jobs", "2"),
+        *([] if dask is None else [fusing("fuse, Dask", "--dask", dask)]),
         Job("reproduce", _reproduce, _reproduce, _table),
         training("train, two processes", [planes], "--method", "mean", "--devices", "2", fresh=True),
     ]
@@ -136,7 +163,7 @@ def _reproduce(out: Path) -> Callable[[], None]:
         from annotruth.experiments.core.task import Scale
         from annotruth.experiments.data import digits
 
-        few = Scale({"train": 16, "test": 6}, {"max_epochs": 2, "batch_size": 8, "progress": False})
+        few = Scale({"train": 16, "test": 6}, {"max_epochs": 2, "batch_size": 8})
         rows = (Row("mean"), Row("pixel-cm"))
         run_experiment(
             Experiment(
@@ -174,7 +201,10 @@ def start(job: Job, out: Path, again: bool, log: Path) -> int:
         os.dup2(file_number, 1)
         os.dup2(file_number, 2)
         if callable(what):
-            what()
+            from annotruth.parallel.signals import ending_on_signals
+
+            with ending_on_signals():
+                what()
             code = 0
         else:
             from annotruth.cli import main
@@ -184,8 +214,9 @@ def start(job: Job, out: Path, again: bool, log: Path) -> int:
             code = 0
     except SystemExit as end:
         code = int(end.code or 0)
-    except BaseException:
+    except BaseException as error:
         traceback.print_exc()
+        code = getattr(error, "exit_code", 130 if isinstance(error, KeyboardInterrupt) else code)
     finally:
         os._exit(code)
 
@@ -261,7 +292,8 @@ def disturb(job: Job, out: Path, disk: SmallDisk | None, chance: random.Random, 
             if code != 0:
                 kills += 1
                 job.kills[sent.name] += 1
-                if sent != signal.SIGKILL and code != 128 + sent and how is None:
+                # Before Python has put up its handlers, the system itself ends it: -15 and the like.
+                if sent != signal.SIGKILL and code not in (128 + sent, -sent) and how is None:
                     job.troubles.append(f"exit code {code} after {sent.name}")
         elif how is None and code not in (0, *(128 + each for each in SIGNALS)):
             job.troubles.append(f"exit code {code} without a kill: {log.read_text(errors='replace')[-600:]}")
@@ -292,12 +324,12 @@ def main() -> int:
     import annotruth.fusion.folder
     import annotruth.training.runs  # noqa: F401
 
-    with tempfile.TemporaryDirectory(prefix="soak-") as name:
+    with tempfile.TemporaryDirectory(prefix="soak-") as name, dask_cluster(Path(name)) as dask:
         base = Path(name)
         log, disk = base / "log", SmallDisk.mount(base / "small")
         other = Path(tempfile.mkdtemp(prefix="soak-", dir=OTHER)) if OTHER.is_dir() else None
         try:
-            jobs = [job for job in make_jobs(base) if job.name.startswith(asked.only or "")]
+            jobs = [job for job in make_jobs(base, dask) if job.name.startswith(asked.only or "")]
             for job in jobs:
                 _measure(job, base / "undisturbed", log)
             homes = [("this file system", base, None)]
@@ -306,7 +338,7 @@ def main() -> int:
             count = number = 0
             while count < asked.kills and time.monotonic() - began < 60 * asked.minutes:
                 # Jobs that start anew take ten times as long: fewer of them.
-                job = chance.choice([each for each in jobs for _ in range(1 if each.fresh else 4)])
+                job = chance.choice([each for each in jobs for _ in range(1 if each.fresh else 5)])
                 place, home, own = homes[number % len(homes)]
                 number += 1
                 out = home / "out"
