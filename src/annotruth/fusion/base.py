@@ -6,6 +6,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import repeat
 from math import prod
 from typing import Self
 
@@ -20,6 +21,7 @@ from annotruth.fusion import raters
 from annotruth.fusion.em import best_classes, confusion_from_counts
 from annotruth.fusion.gold import Gold
 from annotruth.fusion.identifiability import ANSWERS, FUSED_MASKS, co_labelling_groups, warn_identifiability
+from annotruth.fusion.one_coin import CoinState
 from annotruth.fusion.state import CaseState, FusionState, RefineCases, pool_states
 from annotruth.fusion.stores import AnswerStore, Case, MaskStore, count_case
 from annotruth.fusion.votes import PatternLookup, Patterns, Votes
@@ -34,6 +36,17 @@ CaseEstimate = tuple[FusionState, CaseState | None]
 """What was learnt of a case on its own, and its last refinement if there was one."""
 RunCases = Callable[[Sequence[FusionState], bool], Iterable[CaseState | None]]
 """Refines every case, each with a state of its own; with True, for the last time. None for a case that was lost."""
+
+
+def too_many_matrices(n_raters: int, n_classes: int) -> bool:
+    """Whether confusion matrices of so many raters and classes take more memory than anybody gives without being asked.
+
+    Examples
+    --------
+    >>> too_many_matrices(5000, 10), too_many_matrices(5000, 1000)
+    (False, True)
+    """
+    return n_raters * n_classes**2 * _BYTES_PER_ENTRY > _FREE_BYTES
 
 
 class UnlabelledWarning(AnnotruthWarning):
@@ -90,12 +103,15 @@ class FusionEstimator(BaseEstimator):
         entries = n_raters * n_classes**2
         needed = entries * _BYTES_PER_ENTRY
         scarce = annotations.kind == "labels" and entries > _MAX_ENTRIES_PER_ANSWER * len(annotations.answers)
-        if needed > _FREE_BYTES and (scarce or needed > available_memory() // 2):
+        if not too_many_matrices(n_raters, n_classes) or (self.keeps_one_number and annotations.kind == "labels"):
+            return
+        if scarce or needed > available_memory() // 2:
             told = f"; {len(annotations.answers):,} answers cannot fill them" if scarce else ""
             raise InputError(
                 f"{n_raters:,} raters and {n_classes:,} classes make {entries:,} entries of confusion matrices, which "
                 f"take about {needed / 2**30:,.1f} GB{told}. Join rare classes, or leave out raters with few answers. "
-                "(Is the column of labels the right one?)"
+                "Or give each rater one number: --method dawid-skene --option one_coin=true. (Is the column of labels "
+                "the right one?)"
             )
 
     def truth_classes(self, names: tuple[str, ...]) -> tuple[tuple[str, ...], int | None]:
@@ -113,6 +129,11 @@ class FusionEstimator(BaseEstimator):
     @abstractmethod
     def posterior(self, votes: Votes, state: FusionState) -> np.ndarray:
         """Posterior (rows, classes) float64 of the votes. The rows of ``state.items`` are those of the votes."""
+
+    @property
+    def keeps_one_number(self) -> bool:
+        """Whether a rater's matrix follows from one number, so that matrices need not be kept where they are many."""
+        return False
 
     @property
     def refines(self) -> bool:
@@ -317,7 +338,7 @@ class FusionEstimator(BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        if self.warns_of_identifiability and len(self.classes_) > 1:
+        if self.warns_of_identifiability and len(self.classes_) > 1 and not isinstance(self.state_, CoinState):
             anchored = self.is_anchored(votes, self.state_)
             warn_identifiability(
                 self.confusion_, self.prior_, self.labelled_counts_,
@@ -390,6 +411,9 @@ class FusionEstimator(BaseEstimator):
     def ranking_(self) -> pd.DataFrame:
         """All raters, the most skilful first: see :func:`annotruth.fusion.raters.ranking`."""
         low, high = self.skill_interval()
+        if isinstance(self.state_, CoinState):  # errors are spread evenly: no need to look for the most frequent one
+            alike = repeat(np.ones((1, 1)), len(self.raters_))
+            return raters.ranking(self.raters_, alike, self.classes_[:1], self.skill_, low, high, self.labelled_counts_)
         return raters.ranking(
             self.raters_, self.confusion_, self.classes_, self.skill_, low, high, self.labelled_counts_
         )
@@ -442,6 +466,8 @@ class FusionEstimator(BaseEstimator):
 
     def _evidence(self) -> np.ndarray:
         self._check_fitted()
+        if isinstance(self.state_, CoinState):
+            return self.state_.evidence
         pseudo = self.pseudo_counts(self.raters_, len(self.classes_))
         return self.expected_counts_ if pseudo is None else self.expected_counts_ + pseudo
 

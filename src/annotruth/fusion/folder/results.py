@@ -12,7 +12,7 @@ import numpy as np
 
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
-from annotruth.fusion.base import FusionEstimator
+from annotruth.fusion.base import FusionEstimator, too_many_matrices
 from annotruth.io import atomic, case_of, write_mask, write_probabilities
 from annotruth.io.names import to_cell
 from annotruth.io.reading import read_json
@@ -83,6 +83,8 @@ def write_raters(path: Path, fused: FusionEstimator, labelled: Mapping[str, np.n
     classes = fused.classes_
     columns: dict[str, np.ndarray] = {"skill": fused.skill_}
     columns["skill low"], columns["skill high"] = fused.skill_interval()
+    if too_many_matrices(len(fused.raters_), len(classes)):  # one number a rater is all there is
+        return _write_table(path, fused, {**columns, **labelled})
     low, high = fused.confusion_interval()
     recalls = {f"recall of {name}": number for number, name in enumerate(classes)}
     if len(classes) == 2:
@@ -94,6 +96,11 @@ def write_raters(path: Path, fused: FusionEstimator, labelled: Mapping[str, np.n
     for true, name in enumerate(classes):
         for observed, called in enumerate(classes):
             columns[f"true {name} called {called}"] = fused.confusion_[:, true, observed]
+    return _write_table(path, fused, columns)
+
+
+def _write_table(path: Path, fused: FusionEstimator, columns: Mapping[str, np.ndarray]) -> Path:
+    """Write one row per rater."""
     with atomic(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["rater", *columns])
@@ -117,6 +124,8 @@ def learnt(fused: FusionEstimator) -> dict[str, Any]:
         "log_likelihood": getattr(fused, "log_likelihood_", []), "n_iter": getattr(fused, "n_iter_", 0),
         "unlabelled": {item: int(count) for item, count in zip(fused.items_, fused.unlabelled_) if count},
     }  # fmt: skip
+    if too_many_matrices(len(fused.raters_), len(fused.classes_)):
+        content |= {"orientation": "skill[rater]", "confusion": None, "skill": fused.skill_}
     if fused.scope == "case":
         content["case_prior"] = dict(zip(fused.items_, fused.case_prior_))
         content["case_confusion"] = dict(zip(fused.items_, fused.case_confusion_))
