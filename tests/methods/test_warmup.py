@@ -197,7 +197,7 @@ def test_whether_the_vote_or_the_network_decides():
 
 @pytest.mark.parametrize(("name", "early"), [("global-cm", 1.0), ("pixel-cm", 10.0)])
 def test_errors_are_learnt_faster_as_long_as_the_vote_decides(name, early):
-    method = make_method(name, "masks")
+    method = make_method(name, "masks", {"warmup": 0.4})
     model = method.build(DataSpec(1, 3, 2, 2))
     truth, labels = scene()
     model.consensus.count(truth.clamp(0.1, 0.9).log(), labels)
@@ -286,7 +286,7 @@ def test_the_trace_gains_weight_only_while_labels_are_explained():
 
 
 def test_the_weight_is_found_or_given():
-    method = make_method("pixel-cm", "masks")
+    method = make_method("pixel-cm", "masks", {"warmup": 0.4})
     model = method.build(DataSpec(1, 3, 2, 2))
     method.stages.after_epoch(model, 0.5, progress=0.1)
     assert model.trace_rule.best == math.inf  # the warm-up measures something else
@@ -297,6 +297,8 @@ def test_the_weight_is_found_or_given():
     batch = Batch(torch.rand(4, 1, 16, 16), labels)
     model.eval()
     found, likelihood = method.loss(model, batch, progress=0.9)
-    given, _ = make_method("pixel-cm", "masks", {"trace_weight": FIRST_WEIGHT}).loss(model, batch, progress=0.9)
+    given, _ = make_method("pixel-cm", "masks", {"warmup": 0.4, "trace_weight": FIRST_WEIGHT}).loss(
+        model, batch, progress=0.9
+    )
     torch.testing.assert_close(found, given)
     assert found > likelihood

@@ -19,11 +19,20 @@ from annotruth.validation import MISSING_LABEL, MISSING_PIXEL
 
 
 def majority_of(labels: Tensor, classes: int) -> Tensor:
-    """The most frequent label of every pixel, (raters, *spatial) to (1, *spatial); the lowest class wins a tie."""
+    """The most frequent label of every pixel, (raters, *spatial) to (1, *spatial); 255 where there is none, or a tie.
+
+    A tie teaches nothing: whichever class won it would shrink or grow all borders on which an even number of raters
+    differ, and the network draws them better from the pixels that are settled.
+
+    Examples
+    --------
+    >>> majority_of(torch.tensor([[0, 1, 1, 255], [0, 1, 0, 255]], dtype=torch.uint8), classes=2)
+    tensor([[  0,   1, 255, 255]], dtype=torch.uint8)
+    """
     votes = torch.stack([(labels == number).sum(dim=0) for number in range(classes)])
-    winner = votes.argmax(dim=0).to(torch.uint8)
-    winner[votes.sum(dim=0) == 0] = MISSING_PIXEL
-    return winner[None]
+    most, winner = votes.max(dim=0)
+    has_no_winner = (most == 0) | ((votes == most).sum(dim=0) > 1)
+    return winner.to(torch.uint8).masked_fill(has_no_winner, MISSING_PIXEL)[None]
 
 
 def answers_of_one(labels: np.ndarray) -> Answers:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from annotruth.nn.annotators import (
     AnnotatorModel,
+    DrawingAnnotators,
     FeatureAnnotators,
     FeaturePixelAnnotators,
     FeatureTable,
@@ -53,6 +54,7 @@ __all__ = [
     "AnySize",
     "Complement",
     "Confusion",
+    "DrawingAnnotators",
     "FeatureAnnotators",
     "FeaturePixelAnnotators",
     "FeatureTable",

@@ -33,7 +33,7 @@ def test_truth_and_errors_may_share_features(dims, features):
 
 def built(features):
     torch.manual_seed(0)
-    method = make_method("pixel-cm", "masks", {"features": features})
+    method = make_method("pixel-cm", "masks", {"features": features, "warmup": 0.4})
     model = method.build(DataSpec(1, 3, 2, dims=2, network=SHALLOW))
     return method, model, Batch(torch.rand(2, 1, 7, 10), torch.randint(0, 2, (2, 3, 7, 10), dtype=torch.uint8))
 

@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 from torch import Tensor, nn
 
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
-from annotruth.methods.base import Batch, DataSpec, Method
-from annotruth.methods.protocols import Prepares, TakesRaterFeatures
+from annotruth.methods.anchor import Anchored, AnchoredModel
+from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
+from annotruth.methods.protocols import Prepares, Stages, TakesRaterFeatures
 from annotruth.methods.rater_features import check_features, feature_names, tell_features
 from annotruth.methods.registry import register
-from annotruth.methods.warmup import WarmUp, WarmUpModel, check_share
+from annotruth.methods.warmup import FIRST_WEIGHT, WarmUp, WarmUpModel, check_share
 from annotruth.nn import (
     AnySize,
     Confusion,
+    DrawingAnnotators,
     FeaturePixelAnnotators,
     PixelAnnotators,
     PixelHeads,
     UNetDecoder,
+    noisy_label_loss,
     unet,
 )
 from annotruth.nn.backbones import UNet, crop_end
@@ -32,6 +35,30 @@ SHARED_FEATURES = 16
 EARLY_PACE = 10.0
 """How much faster errors are learnt before truth and errors are learnt together: as long as the vote says what is true,
 nothing is lost by haste."""
+
+
+CONSENSUS_SHARE = 0.4
+"""Share of the training in which raters are weighed by their consensus, where drawings are not foretold."""
+
+
+@dataclass(frozen=True)
+class TraceFirst(Stages):
+    """Zhang et al.'s own recipe: the trace is maximised at first, which holds matrices at the identity, then minimised.
+
+    The annotator model learns as fast as the truth model.
+    """
+
+    trace_weight: float
+    share: float = 1 / 8
+
+    def annotator_pace(self, model: WarmUpModel, progress: float) -> float:
+        return 1 / PixelCM.annotator_rate
+
+    def loss(self, model: WarmUpModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
+        """The sum of the marginals and of the trace."""
+        log_truth, confusion = model.truth_and_confusion(batch)
+        weight = self.trace_weight if progress >= self.share else -self.trace_weight
+        return noisy_label_loss(log_truth, confusion(), batch.labels, weight, "plain")
 
 
 class SharedFeaturesModel(WarmUpModel):
@@ -93,12 +120,16 @@ class DecoderAnnotators(nn.Module):
 
 @register
 @dataclass(frozen=True)
-class PixelCM(Prepares, TakesRaterFeatures, Method[WarmUpModel]):
+class PixelCM(Prepares, TakesRaterFeatures, Method[Any]):
     """Raters err differently at different places, and the image says where.
 
     Options
     -------
-    trace_weight, trace, warmup, rater_features : as of global-cm
+    trace_weight, trace, rater_features : as of global-cm
+    warmup : "drawings" = learn to foretell everybody's drawings, then take for true those that foretell the others'
+        best (``methods.anchor``); "trace" = Zhang et al.'s own start, matrices held at the identity; a number = as of
+        global-cm, weighing raters by their consensus, which is also done with ``rater_features`` and with other
+        ``features`` than "own"
     features : "own" gives the annotator model a small network of its own; "encoder" a decoder of its own, behind the
         encoder of the truth network; "shared" reads errors from the truth network's last features. The last two work
         only with annotruth's own network
@@ -111,11 +142,12 @@ class PixelCM(Prepares, TakesRaterFeatures, Method[WarmUpModel]):
     model_class = WarmUpModel
     learns_annotators = True
     shrinks_trace = True
+    learns_overlap = True
     annotator_rate = 0.1  # slower than the truth model, or it explains ambiguous borders before the truth settles
 
     trace_weight: float | None = None
     trace: Literal["posterior", "plain"] = "posterior"
-    warmup: float = 0.4
+    warmup: float | Literal["drawings", "trace"] = "drawings"
     rater_features: tuple[str, ...] = ()
     features: Literal["own", "encoder", "shared"] = "own"
 
@@ -123,7 +155,12 @@ class PixelCM(Prepares, TakesRaterFeatures, Method[WarmUpModel]):
         if self.rater_features != ():
             object.__setattr__(self, "rater_features", feature_names(self.rater_features))
         one_of(self.trace, ("posterior", "plain"), "trace")
-        check_share("warmup", self.warmup)
+        if isinstance(self.warmup, str):
+            one_of(self.warmup, ("drawings", "trace"), "warmup")
+        elif isinstance(self.warmup, (int, float)):
+            check_share("warmup", self.warmup)
+        else:
+            raise InputError(f"warmup of pixel-cm must be a number, drawings or trace, not {self.warmup!r}.")
         one_of(self.features, ("own", "encoder", "shared"), "features")
         if self.rater_features and self.features != "own":
             raise InputError("rater_features need features='own'.")
@@ -132,14 +169,24 @@ class PixelCM(Prepares, TakesRaterFeatures, Method[WarmUpModel]):
         if self.rater_features:
             check_features(annotations, self.rater_features)
 
+    @property
+    def foretells(self) -> bool:
+        """Whether drawings are foretold first."""
+        return self.warmup == "drawings" and self.features == "own" and not self.rater_features
+
     def annotator_model(self, spec: DataSpec) -> nn.Module:
+        if self.foretells:
+            return DrawingAnnotators(spec.channels, spec.raters, spec.classes, spec.dims, plan=spec.network)
         if self.rater_features:
             return FeaturePixelAnnotators(
                 spec.channels, spec.raters, spec.classes, spec.rater_columns, spec.dims, plan=spec.network
             )
         return PixelAnnotators(spec.channels, spec.raters, spec.classes, spec.dims, plan=spec.network)
 
-    def build(self, spec: DataSpec, network: nn.Module | None = None) -> WarmUpModel:
+    def build(self, spec: DataSpec, network: nn.Module | None = None) -> Any:
+        if self.foretells:
+            truth = network if network is not None else self.truth_model(spec)
+            return AnchoredModel(truth, self.annotator_model(spec), spec)
         if self.features == "own":
             return super().build(spec, network)
         if network is not None:
@@ -149,13 +196,18 @@ class PixelCM(Prepares, TakesRaterFeatures, Method[WarmUpModel]):
             )
         return SharedEncoderModel(spec) if self.features == "encoder" else SharedFeaturesModel(spec)
 
-    def prepare(self, model: WarmUpModel, annotations: Annotations) -> None:
+    def prepare(self, model: MethodModel, annotations: Annotations) -> None:
         if self.rater_features:
             tell_features(model.annotators, annotations, self.rater_features)
 
     @property
-    def stages(self) -> WarmUp:
-        return WarmUp(self.warmup, self.trace_weight, self.trace, pace=EARLY_PACE)
+    def stages(self) -> Anchored | WarmUp | TraceFirst:
+        if self.foretells:
+            return Anchored(self.trace_weight, self.trace)
+        if self.warmup == "trace":
+            return TraceFirst(FIRST_WEIGHT if self.trace_weight is None else self.trace_weight)
+        share = CONSENSUS_SHARE if isinstance(self.warmup, str) else self.warmup
+        return WarmUp(share, self.trace_weight, self.trace, pace=EARLY_PACE)
 
-    def loss(self, model: WarmUpModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
+    def loss(self, model: Any, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
         return self.stages.loss(model, batch, progress)

@@ -17,7 +17,7 @@ from annotruth.methods.targets import fused_answers, majority_of
 @register
 @dataclass(frozen=True)
 class Majority(Method[MethodModel]):
-    """The network learns the most frequent label of each pixel or item."""
+    """The network learns the most frequent label of each pixel or item; where raters are tied, no pixel teaches."""
 
     name = "majority"
     paper = "baseline of Zhang et al. 2020"

@@ -1,6 +1,7 @@
 """Annotator models: modules that give each rater's confusion matrices for a batch of images."""
 
 from annotruth.nn.annotators.base import AnnotatorModel, check_annotator_model
+from annotruth.nn.annotators.drawn import DrawingAnnotators
 from annotruth.nn.annotators.marking import Marking
 from annotruth.nn.annotators.per_rater import (
     GlobalAnnotators,
@@ -14,6 +15,7 @@ from annotruth.nn.annotators.rater_features import FeatureAnnotators, FeaturePix
 
 __all__ = [
     "AnnotatorModel",
+    "DrawingAnnotators",
     "FeatureAnnotators",
     "FeaturePixelAnnotators",
     "FeatureTable",

@@ -1,0 +1,168 @@
+"""The warm-up of pixel-cm: foretell everybody's drawings from the image, then choose whom to take at their word.
+
+``AnchoredModel`` is what is trained and found out on the way, ``Anchored`` the schedule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from annotruth.methods.base import Batch, DataSpec, MethodModel
+from annotruth.methods.foretelling import first_is_shorter, message_lengths
+from annotruth.methods.protocols import Stages
+from annotruth.methods.warmup import TraceRule, loss_at_their_word
+from annotruth.nn import DrawingAnnotators, class_index, dice_loss, is_labelled, noisy_label_loss
+from annotruth.nn.labels import one_hot
+from annotruth.validation import MISSING_PIXEL
+
+FORETELLING = 0.5
+"""Share of the training in which drawings are foretold; then somebody's are taken for the truth."""
+JOINT = 0.7
+"""Share of the training after which the truth also learns from what the others' errors give away."""
+MOST_ITEMS = 64
+"""Items on which labellings are compared: more would change little and take long."""
+UNDECIDED = -1
+
+
+class AnchoredModel(MethodModel):
+    """A truth model, an annotator model that foretells drawings, too, and which labelling was found to be the truth.
+
+    Attributes
+    ----------
+    anchor : a rater's position; then, counted on from their number, the raters' mean, their vote, and everybody's
+        labels at their word; -1 = not yet chosen
+    lengths : (labellings,) nats per item that it takes to tell all labels, by the labelling, in the order of ``anchor``
+    """
+
+    annotators: DrawingAnnotators
+    anchor: Tensor
+    lengths: Tensor
+
+    def __init__(self, truth: nn.Module, annotators: nn.Module, spec: DataSpec) -> None:
+        super().__init__(truth, annotators)
+        self.trace_rule = TraceRule()
+        self.register_buffer("anchor", torch.tensor(UNDECIDED))
+        self.register_buffer("lengths", torch.full((spec.raters + 3,), torch.nan))
+
+    def labellings(self, log_truth: Tensor, drawings: Tensor) -> Tensor:
+        """What may be the truth, in the order of ``anchor``: (labellings, batch, *spatial) class numbers."""
+        probabilities = drawings.exp()
+        mean, classes = probabilities.mean(dim=1), drawings.shape[2]
+        own = drawings.argmax(dim=2)
+        votes = one_hot(own, classes, dim=2).sum(dim=1)
+        vote = (votes + 0.5 * mean).argmax(dim=1)  # of classes that are tied, the one that is likelier on average
+        return torch.stack([*own.unbind(dim=1), mean.argmax(dim=1), vote, log_truth.argmax(dim=1)])
+
+
+@dataclass(frozen=True)
+class Anchored(Stages):
+    """Foretell drawings; take one labelling for true and learn the errors against it; then learn both together.
+
+    While drawings are foretold, the truth model learns labels at their word. One rater's drawings are taken for true
+    only if they foretell everybody's labels better than the crowd's do, beyond chance: alone, anybody may be wrong.
+    What is taken for true stays so to the end: where the rater drew, the drawing itself, elsewhere what is foretold of
+    it. Errors are then read from the features that foretell drawings, by a linear map.
+
+    Attributes
+    ----------
+    trace_weight : how much the trace counts at last; None = as much as the likelihood of held-out labels allows
+    trace : which diagonal entries count, "posterior" or "plain" (see ``nn.noisy_label_loss``)
+    """
+
+    trace_weight: float | None = None
+    trace: Literal["posterior", "plain"] = "posterior"
+
+    def objective_is_final(self, model: AnchoredModel, progress: float) -> bool:
+        return progress >= JOINT and int(model.anchor) != UNDECIDED
+
+    def annotator_pace(self, model: AnchoredModel, progress: float) -> float:
+        if int(model.anchor) != UNDECIDED:
+            return 1.0 if progress >= JOINT else 10.0
+        return 10.0 * max(1 - (progress / FORETELLING) ** 2, 0.0)  # as fast as the truth model
+
+    def begin_epoch(self, model: AnchoredModel, batches: Iterable[Batch], progress: float) -> None:
+        if progress >= FORETELLING and int(model.anchor) == UNDECIDED:
+            self._choose(model, batches)
+
+    def _choose(self, model: AnchoredModel, batches: Iterable[Batch]) -> None:
+        labellings: list[list[np.ndarray]] = [[] for _ in model.lengths]
+        labels: list[np.ndarray] = []
+        for batch in batches:
+            if len(labels) >= MOST_ITEMS:
+                break
+            drawings, _ = model.annotators.foretell(batch.images)
+            found = model.labellings(model.log_truth(batch.images), drawings).cpu().numpy()
+            labels.extend(batch.labels.cpu().numpy())
+            for each, some in zip(labellings, found):
+                each.extend(some)
+        classes = model.annotators.classes
+        lengths = np.stack([message_lengths(each, labels, classes, MISSING_PIXEL) for each in labellings])
+        raters = model.annotators.raters
+        alone, together = lengths[:raters].sum(axis=1).argmin(), raters + lengths[raters:].sum(axis=1).argmin()
+        model.lengths.copy_(torch.from_numpy(lengths.mean(axis=1)))
+        model.anchor.fill_(int(alone if first_is_shorter(lengths[alone], lengths[together]) else together))
+
+    def loss(self, model: AnchoredModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
+        """The loss of the stage that it is time for, and the negative log-likelihood of the labels."""
+        log_truth = model.log_truth(batch.images)
+        with torch.set_grad_enabled(torch.is_grad_enabled() and int(model.anchor) == UNDECIDED):
+            drawings, features = model.annotators.foretell(batch.images)
+        at_their_word, likelihood = loss_at_their_word(log_truth, batch.labels)
+        if int(model.anchor) == UNDECIDED:
+            return at_their_word + drawing_loss(drawings, batch.labels), likelihood
+        target = self._target(model, log_truth, drawings, batch.labels)
+        anchored = at_their_word if target is None else _overlap_loss(log_truth, target)
+        confusion = model.annotators.heads(features.detach(), batch.raters)
+        if self.objective_is_final(model, progress):
+            weight = model.trace_rule.weight.item() if self.trace_weight is None else self.trace_weight
+            explained, likelihood = noisy_label_loss(log_truth, confusion, batch.labels, weight, self.trace)
+        else:
+            known = log_truth.detach() if target is None else one_hot(target, log_truth.shape[1]).clamp_min(1e-6).log()
+            explained, _ = noisy_label_loss(known, confusion, batch.labels)
+        return anchored + explained, likelihood
+
+    @torch.no_grad()
+    def _target(self, model: AnchoredModel, log_truth: Tensor, drawings: Tensor, labels: Tensor) -> Tensor | None:
+        """What is taken for true: (batch, *spatial) uint8; None = everybody's labels."""
+        chosen = int(model.anchor)
+        if chosen == len(model.lengths) - 1:
+            return None
+        target = model.labellings(log_truth, drawings)[chosen].to(torch.uint8)
+        if chosen < model.annotators.raters:
+            own = labels[:, chosen]
+            target = torch.where(own == MISSING_PIXEL, target, own)
+        nobody = (labels == MISSING_PIXEL).all(dim=1)  # padding, above all
+        return target.masked_fill(nobody, MISSING_PIXEL)
+
+    def after_epoch(self, model: AnchoredModel, likelihood: float, progress: float) -> None:
+        if self.objective_is_final(model, progress):
+            model.trace_rule.after_epoch(likelihood, (progress - JOINT) / (1 - JOINT))
+
+
+def drawing_loss(drawings: Tensor, labels: Tensor) -> Tensor:
+    """Negative log-likelihood of labels (batch, raters, *spatial) foretold as (batch, raters, classes, *spatial).
+
+    One minus the Dice of each rater's drawings is added, without which those who draw little are foretold late.
+
+    Examples
+    --------
+    >>> drawings = torch.tensor([[[[0.5, 0.25], [0.5, 0.75]]]]).log()
+    >>> drawing_loss(drawings, torch.tensor([[[0, 255]]], dtype=torch.uint8))  # log 2, and 1 - 1 / 1.5
+    tensor(1.0265)
+    """
+    classes = drawings.shape[2]
+    given = is_labelled(labels, classes)
+    said = drawings.gather(2, class_index(labels, classes).unsqueeze(2)).squeeze(2)
+    overlap = [dice_loss(drawings[:, rater], labels[:, rater]) for rater in range(labels.shape[1])]
+    return torch.stack(overlap).mean() - (said * given).sum() / given.sum().clamp_min(1)
+
+
+def _overlap_loss(log_truth: Tensor, target: Tensor) -> Tensor:
+    likelihood, _ = loss_at_their_word(log_truth, target.unsqueeze(1))
+    return likelihood + dice_loss(log_truth, target)

@@ -1,0 +1,45 @@
+"""An annotator model that also foretells what each rater draws, whatever the truth may be."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from annotruth.nn.annotators.base import AnnotatorModel
+from annotruth.nn.annotators.pixel import PixelHeads
+from annotruth.nn.backbones import unet
+from annotruth.nn.confusion import Confusion, one_pixel_axis
+from annotruth.nn.plan import NetworkPlan
+
+
+class DrawingAnnotators(AnnotatorModel):
+    """Matrices per rater and pixel, and every rater's labels, from the image by one network.
+
+    Examples
+    --------
+    >>> import torch
+    >>> annotators = DrawingAnnotators(in_channels=1, raters=3, classes=2)
+    >>> drawings, features = annotators.foretell(torch.zeros(4, 1, 9, 10))
+    >>> drawings.shape, annotators.heads(features).dense().shape
+    (torch.Size([4, 3, 2, 9, 10]), torch.Size([4, 3, 2, 2, 9, 10]))
+    """
+
+    def __init__(
+        self, in_channels: int, raters: int, classes: int, dims: int = 2, width: int = 8,
+        plan: NetworkPlan | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.raters, self.classes = raters, classes
+        features = max(2 * width, raters * classes)
+        self.features = nn.Sequential(unet(in_channels, features, dims, plan, width), nn.PReLU())
+        self.heads = PixelHeads(features, raters, classes)
+        self.drawings = nn.Conv1d(features, raters * classes, kernel_size=1)
+
+    def forward(self, images: Tensor, raters: Tensor | None = None) -> Confusion:
+        """Matrices of all raters, or of some (their positions)."""
+        return self.heads(self.features(images), raters)
+
+    def foretell(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """Log-probabilities (batch, raters, classes, *spatial) of all raters' labels, and the features behind them."""
+        features = self.features(images)
+        scores = self.drawings(one_pixel_axis(features, 2))
+        return scores.view(len(images), self.raters, self.classes, *images.shape[2:]).log_softmax(dim=2), features

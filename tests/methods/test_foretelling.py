@@ -1,0 +1,71 @@
+"""Which labelling foretells everybody's labels best: tables against brute force, and who must be chosen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import ndimage
+
+from annotruth.methods.foretelling import REACH, UNSEEN, first_is_shorter, message_lengths, surroundings
+from annotruth.simulate import noisy_digits, simulate_masks
+
+
+def by_hand(labelling, classes):
+    """Class, class beyond the nearest border and distance to it, pixel by pixel."""
+    where = list(np.ndindex(labelling.shape))
+    codes = np.zeros(labelling.shape, dtype=int)
+    for pixel in where:
+        others = [
+            (np.hypot(*np.subtract(pixel, other)), labelling[other])
+            for other in where
+            if labelling[other] != labelling[pixel]
+        ]
+        distance, beyond = min(others) if others else (np.inf, 0)
+        step = int(min(np.ceil(distance), REACH)) - 1
+        codes[pixel] = (labelling[pixel] * classes + beyond) * REACH + step
+    return codes
+
+
+def test_surroundings_against_a_search_over_all_pixels():
+    rng = np.random.default_rng(0)
+    for classes in (2, 3):
+        labelling = ndimage.zoom(rng.integers(0, classes, (4, 4)), 3, order=0)
+        np.testing.assert_array_equal(surroundings(labelling, classes), by_hand(labelling, classes))
+
+
+def test_a_labelling_of_one_class_has_no_border():
+    codes = surroundings(np.ones((3, 3), dtype=int), classes=2)
+    assert len(np.unique(codes)) == 1
+    assert codes[0, 0] % REACH == REACH - 1
+
+
+def test_messages_against_tables_counted_on_the_other_items():
+    rng = np.random.default_rng(1)
+    labellings = [rng.integers(0, 2, (6, 6)) for _ in range(3)]
+    labels = [rng.choice([0, 1, 255], (2, 6, 6), p=[0.5, 0.4, 0.1]).astype(np.uint8) for _ in range(3)]
+    found = message_lengths(labellings, labels, classes=2)
+    for item in range(3):
+        length = 0.0
+        for rater in range(2):
+            table = np.full((4 * REACH, 2), UNSEEN)
+            for other in {0, 1, 2} - {item}:
+                for code, said in zip(surroundings(labellings[other], 2).ravel(), labels[other][rater].ravel()):
+                    if said != 255:
+                        table[code, said] += 1
+            for code, said in zip(surroundings(labellings[item], 2).ravel(), labels[item][rater].ravel()):
+                length -= np.log(table[code, said] / table[code].sum()) if said != 255 else 0.0
+        assert found[item] == pytest.approx(length)
+
+
+@pytest.mark.parametrize("crowd", [("over", "over", "wrong", "good", "under"), ("blank", "blank", "good", "under")])
+def test_the_truth_tells_what_all_drew_in_fewer_words_than_those_who_outvote_it(crowd):
+    _, truth, _ = noisy_digits(30, seed=3)
+    masks = simulate_masks(truth, list(crowd), seed=3).masks
+    labels = list(masks)
+    by_truth = message_lengths(list(truth.astype(int)), labels, classes=2)
+    for rater in (0, len(crowd) - 1):
+        assert first_is_shorter(by_truth, message_lengths(list(masks[:, rater].astype(int)), labels, classes=2))
+
+
+def test_nothing_is_shorter_beyond_chance_on_one_item():
+    assert not first_is_shorter(np.array([1.0]), np.array([9.0]))
