@@ -26,7 +26,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, fie
 from annotruth.errors import AnnotruthWarning, InputError
 from annotruth.io import atomic
 from annotruth.io.writing import sync
-from annotruth.training.storage import refuse_infinite, refuse_nan
+from annotruth.training.storage import refuse_nonfinite
 
 FOLDER, LAST, PREVIOUS, BEST = "checkpoints", "last.ckpt", "previous.ckpt", "best.ckpt"
 
@@ -168,7 +168,6 @@ def read_checkpoint(path: Path) -> Checkpoint:
     except Exception as error:  # whatever a damaged file makes its reader raise
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise InputError(f"{path} is damaged or no checkpoint of annotruth ({reason}).") from error
-    refuse_nan(found.state_dict, path)
     return found
 
 
@@ -179,7 +178,7 @@ def refuse_other_weights(found: Checkpoint, module: torch.nn.Module, path: Path)
     )
     if shapes != wanted:
         raise InputError(f"{path} is damaged or no checkpoint of annotruth (its weights are of another network).")
-    refuse_infinite(found.state_dict, module, path)
+    refuse_nonfinite(found.state_dict, module, path)
 
 
 def _refuse_swelling(path: Path, size: int) -> None:

@@ -34,8 +34,7 @@ from annotruth.training.storage import (
     making_model,
     outline,
     read_model,
-    refuse_infinite,
-    refuse_nan,
+    refuse_nonfinite,
     to_json,
     write_model,
 )
@@ -352,14 +351,13 @@ class Estimator(BaseEstimator):
         model.warnings_ = facts["warnings"]
         model._take_facts(facts)
         raters = {n.removeprefix(_RATERS): state.pop(n).numpy() for n in list(state) if n.startswith(_RATERS)}
-        refuse_nan(state, path)
         with torch.random.fork_rng():
             outlined = outline(lambda: model.method_.build(model._spec, model._own_network()), len(state))
             if outlined is not None:
                 _refuse_misfit(outlined, state, path)
             module = model.method_.build(model._spec, model._own_network())
         _refuse_misfit(module, state, path)
-        refuse_infinite(state, module, path)
+        refuse_nonfinite(state, module, path)
         module.load_state_dict(state)
         model.module_ = module.eval()
         kept = RaterFacts(**raters)

@@ -25,6 +25,7 @@ from annotruth.io.writing import sync
 
 FORMAT = 2
 """Files of annotruth 0.1 have format 1."""
+_RUNNING = ("running_mean", "running_var")  # what batch normalisation keeps beside its weights
 RUN_FILE, MODEL_FILE = "run.json", "model.annotruth"
 """Names in a run's folder: of what was asked for, and of the model."""
 
@@ -201,22 +202,19 @@ def outline(build: Callable[[], torch.nn.Module], n_tensors: int) -> torch.nn.Mo
         hook.remove()
 
 
-def refuse_nan(state: Mapping[str, torch.Tensor], path: str | Path) -> None:
-    """Refuse weights that are no numbers: what they would predict means nothing.
+def refuse_nonfinite(state: Mapping[str, torch.Tensor], module: torch.nn.Module, path: str | Path) -> None:
+    """Refuse weights that are NaN or infinite: what they would predict means nothing.
+
+    What a method notes beside them ("from step ∞ on", "not yet known") may be so.
 
     Examples
     --------
-    >>> refuse_nan({"a": torch.tensor([1.0, float("nan")])}, "m.annotruth")
+    >>> network = torch.nn.Linear(1, 1)
+    >>> refuse_nonfinite({"bias": torch.tensor([float("nan")])}, network, "m.annotruth")
     Traceback (most recent call last):
-    annotruth.errors.InputError: m.annotruth is damaged: the weights a hold values that are NaN.
+    annotruth.errors.InputError: m.annotruth is damaged: the weights bias hold values that are NaN or infinite.
     """
+    weights = {name for name, _ in module.named_parameters()}
     for name, tensor in state.items():
-        if (tensor.is_floating_point() or tensor.is_complex()) and bool(torch.isnan(tensor).any()):
-            raise InputError(f"{path} is damaged: the weights {name} hold values that are NaN.")
-
-
-def refuse_infinite(state: Mapping[str, torch.Tensor], module: torch.nn.Module, path: str | Path) -> None:
-    """Refuse infinite weights; what a method notes beside them ("from step ∞ on") may be so."""
-    for name, _ in module.named_parameters():
-        if name in state and not bool(torch.isfinite(state[name]).all()):
-            raise InputError(f"{path} is damaged: the weights {name} hold values that are infinite.")
+        if (name in weights or name.endswith(_RUNNING)) and not bool(torch.isfinite(tensor).all()):
+            raise InputError(f"{path} is damaged: the weights {name} hold values that are NaN or infinite.")
