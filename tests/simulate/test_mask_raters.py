@@ -120,3 +120,39 @@ def test_wrong_takes_one_class_for_another():
 def test_strengths_multiply_and_names_are_told_apart():
     raters = make_raters([MaskRater("over", 0.5), "over", MaskRater("under", name="zoe")], strength=[2, 1, 0.5])
     assert [(r.name, r.strength) for r in raters] == [("over", 1.0), ("over_2", 1.0), ("zoe", 0.5)]
+
+
+def test_a_careless_rater_slips_on_one_item_of_five_and_is_faithful_on_the_others(random_truth):
+    truth = random_truth(7, items=300, shape=(12, 12))
+    masks = simulate_masks(truth, ["careless"], seed=2).masks[:, 0]
+    slips = (masks != truth).reshape(len(truth), -1).any(axis=1).mean()
+    assert 0.12 < slips < 0.28
+
+
+def test_a_mixer_gives_whole_objects_another_class_and_misses_them_where_there_is_none():
+    truth = np.zeros((40, 20, 20), dtype=np.uint8)
+    truth[:, 2:6, 2:6], truth[:, 12:16, 12:16] = 1, 2
+    mixed = simulate_masks(truth, ["mixer"], n_classes=3, seed=0).masks[:, 0]
+    np.testing.assert_array_equal(mixed > 0, truth > 0)
+    corner = mixed[:, 2:6, 2:6].reshape(len(mixed), -1)
+    assert (corner == corner[:, :1]).all()
+    assert 0.3 < (corner[:, 0] == 2).mean() < 0.7
+    missed = simulate_masks((truth == 1).astype(np.uint8), ["mixer"], seed=0).masks[:, 0]
+    assert 0.3 < (missed.reshape(40, -1).sum(axis=1) == 0).mean() < 0.7
+
+
+def test_who_is_good_on_easy_pictures_errs_on_thin_objects():
+    thin, thick = np.zeros((2, 60, 24, 24), dtype=np.uint8)
+    thin[:, 4:20, 11:13], thick[:, 2:22, 2:22] = 1, 1
+    errs = [
+        (simulate_masks(truth, ["easy"], seed=1).masks[:, 0] != truth).reshape(60, -1).any(axis=1).mean()
+        for truth in (thin, thick)
+    ]
+    assert errs[0] > 0.9
+    assert errs[1] < 0.4
+
+
+@pytest.mark.parametrize("kind", ["careless", "mixer", "easy"])
+def test_strength_zero_is_faithful_of_the_other_kinds_too(random_truth, kind):
+    truth = random_truth(3, n_classes=3)
+    np.testing.assert_array_equal(simulate_masks(truth, [kind], strength=0, n_classes=3).masks[:, 0], truth)

@@ -76,16 +76,24 @@ def message_lengths(
     True
     """
     raters, cells = len(labels[0]), classes**2 * REACH
-    met = np.zeros((len(labellings), raters, cells * classes))
-    for item, (labelling, drawn) in enumerate(zip(labellings, labels)):
-        places = surroundings(labelling, classes).ravel() * classes
-        for rater, said in enumerate(drawn.reshape(raters, -1)):
-            given = said != missing
-            met[item, rater] = np.bincount(places[given] + said[given], minlength=cells * classes)
-    counts = met.reshape(len(labellings), raters, cells, classes)
-    elsewhere = counts.sum(axis=0) - counts + UNSEEN
-    chances = elsewhere / elsewhere.sum(axis=-1, keepdims=True)
-    return -(counts * np.log(chances)).sum(axis=(1, 2, 3))
+    places = [surroundings(labelling, classes).ravel() * classes for labelling in labellings]
+
+    def count(item: int) -> np.ndarray:
+        drawn = labels[item].reshape(raters, -1)
+        counts = [
+            np.bincount(places[item][said != missing] + said[said != missing], minlength=cells * classes)
+            for said in drawn
+        ]
+        return np.stack(counts).reshape(raters, cells, classes)
+
+    # Counted twice: tables of many classes would not fit into memory for all items at once.
+    total = sum((count(item) for item in range(len(places))), start=np.zeros((raters, cells, classes)))
+    lengths = np.empty(len(places))
+    for item in range(len(places)):
+        own = count(item)
+        elsewhere = total - own + UNSEEN
+        lengths[item] = -(own * np.log(elsewhere / elsewhere.sum(axis=-1, keepdims=True))).sum()
+    return lengths
 
 
 def first_is_shorter(first: np.ndarray, second: np.ndarray, errors: float = 1.0) -> bool:

@@ -13,6 +13,8 @@ from annotruth.simulate.morphology import cut, grow, shrink, smooth_field
 from annotruth.validation import MISSING_PIXEL, one_of, unique_names
 
 MASK_RATERS = ("good", "over", "under", "wrong", "blank")
+"""The five of Zhang et al. 2020."""
+KINDS = (*MASK_RATERS, "careless", "mixer", "easy")
 
 # Pixels at strength 1, chosen so that on MNIST digits (truth = grey > 0) the mean Dice with the truth is
 # 0.65 for "over", 0.33 for "under" and 0.66 for "wrong", as on the masks published with Zhang et al. 2020.
@@ -21,6 +23,8 @@ UNDER_RADIUS = 1.73
 WRONG_RADIUS = 0.45
 CUT_WIDTH = 3.0
 N_CUTS = 7
+CARELESS, MIXED = 0.2, 0.5
+"""At strength 1: chance of a slip on an item, and of an object to be taken for another."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +40,14 @@ class MaskRater:
         - "under": draws objects too small
         - "wrong": draws objects too large and in pieces, and with several foreground classes takes one for another
         - "blank": never sees anything but background (class 0)
+        - "careless": on one item of five errs like "over", "under" or "wrong", on the others not at all
+        - "mixer": takes every other object for one of the next foreground class; of a single one, misses it
+        - "easy": errs like "wrong" on an item as likely as its objects are thin, measured by the share of their pixels
+          that lie at a border, and not at all on the others
     strength : how strongly; 0 = faithful, 1 = as in Zhang et al. 2020 on objects the size of MNIST digits. Radii
         grow in proportion, so give larger objects a larger strength. What cannot be done by halves (leaving a mask
-        blank, taking one class for another) happens to an item with this probability.
+        blank, taking one class for another, slipping) happens to an item or object with a probability that is
+        proportional to it.
     target : the class they err on; None = every foreground class
     name : by default the kind
 
@@ -57,7 +66,7 @@ class MaskRater:
     name: str | None = None
 
     def __post_init__(self) -> None:
-        one_of(self.kind, MASK_RATERS, "kind of mask rater")
+        one_of(self.kind, KINDS, "kind of mask rater")
         if not 0 <= self.strength < np.inf:
             raise InputError(f"The strength of a rater must be 0 or more, found {self.strength}.")
         if self.target is not None and self.target < 1:
@@ -87,6 +96,14 @@ class MaskRater:
                     mask = _swap_table(targets, n_classes)[mask]
             case "blank" if rng.random() < self.strength:
                 mask[_is_among(mask, targets)] = 0
+            case "careless" if rng.random() < CARELESS * self.strength:
+                return replace(self, kind=str(rng.choice(["over", "under", "wrong"])), strength=1.0).draw(
+                    truth, n_classes, rng
+                )
+            case "mixer":
+                _mix_up(mask, targets, n_classes, MIXED * self.strength, rng)
+            case "easy" if rng.random() < self.strength * _thinness(_is_among(mask, targets)):
+                return replace(self, kind="wrong", strength=1.0).draw(truth, n_classes, rng)
         mask[truth == MISSING_PIXEL] = MISSING_PIXEL
         return mask
 
@@ -104,7 +121,7 @@ def make_raters(
     MaskRater(kind='under', strength=0.5, target=None, name='bob')
     """
     if isinstance(raters, str) or not len(raters):
-        raise InputError(f"Give raters as a list of kinds ({', '.join(MASK_RATERS)}) or MaskRaters, found {raters!r}.")
+        raise InputError(f"Give raters as a list of kinds ({', '.join(KINDS)}) or MaskRaters, found {raters!r}.")
     if isinstance(raters, Mapping):
         raters = [MaskRater(kind, name=name) for name, kind in raters.items()]
     strengths: list[float] = np.ravel(strength).tolist() * (len(raters) if np.ndim(strength) == 0 else 1)
@@ -164,3 +181,20 @@ def _swap_table(targets: list[int], n_classes: int) -> np.ndarray:
         neighbour = targets[0] % (n_classes - 1) + 1
         table[[targets[0], neighbour]] = neighbour, targets[0]
     return table
+
+
+def _mix_up(mask: np.ndarray, targets: list[int], n_classes: int, chance: float, rng: np.random.Generator) -> None:
+    """Take objects (connected pixels of one class) for others; of a single foreground class, miss them."""
+    table = _swap_table(targets, n_classes) if n_classes > 2 else np.zeros(256, dtype=np.uint8)
+    seen = mask.copy()
+    for target in targets:
+        objects, count = ndimage.label(seen == target)
+        mixed = np.flatnonzero(rng.random(count) < chance) + 1
+        mask[np.isin(objects, mixed)] = table[target]
+
+
+def _thinness(inside: np.ndarray) -> float:
+    """The share of an object's pixels that lie at its border."""
+    if not inside.any():
+        return 0.0
+    return 1 - ndimage.binary_erosion(inside).sum() / inside.sum()

@@ -249,6 +249,7 @@ def _summary(experiment: Experiment, setting: str, row: Row, done: list[tuple[Ce
         "seeds": [cell.seed for cell, _ in mine],
         "wall_time": _spread([result["wall_time"] for _, result in mine], ".1f"),
         "warned": sum(bool(result["warnings"]) for _, result in mine),
+        "warned_seeds": [cell.seed for cell, result in mine if result["warnings"]],
         "paper": dict(experiment.paper.get(setting, {}).get(row.label, {})),
     }
     del summary["settings"]["seed"]

@@ -47,8 +47,7 @@ def slices_task(
         parts = [(images[:train], truth[:train]), (images[train:], truth[train:])]
         about = f"{train} drawn shapes to learn from, {test} held out, others for each seed"
     else:
-        rng = np.random.default_rng(seed)
-        parts = [_slices(*volumes, n, rng) for volumes, n in zip(_split(folder, seed, 0.7), (train, test))]
+        parts = slices_of_volumes(folder, seed, (train, test))
         about = f"{train} slices of hippocampi to learn from, {test} of other volumes held out, others for each seed"
     return _simulated(parts[0], parts[1], keep, seed, about)
 
@@ -82,6 +81,12 @@ def _simulated(
         confusion=drawn_held_out.confusion_per_item,
         about=about,
     )
+
+
+def slices_of_volumes(folder: Path, seed: int, sizes: tuple[int, int]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Images (n, 1, 64, 48) and truth (n, 64, 48) of so many slices to learn from, and of so many of other volumes."""
+    rng = np.random.default_rng(seed)
+    return [_slices(*volumes, n, rng) for volumes, n in zip(_split(folder, seed, 0.7), sizes)]
 
 
 def _split(folder: Path, seed: int, share: float) -> list[tuple[np.ndarray, np.ndarray]]:
