@@ -18,6 +18,7 @@ from annotruth.io.contents import Contents, Item, Mask, name_items, name_raters
 from annotruth.io.files import case_of, image_header, suffix_of
 from annotruth.io.problems import Problem, Report, place, reporting
 from annotruth.io.rasterise import MAX_PIXELS
+from annotruth.io.reading import refuse_irregular
 from annotruth.io.shapes import Shape, paint_shapes
 from annotruth.validation import MAX_MASK_CLASSES
 
@@ -268,7 +269,7 @@ def rater_of_file(file: Path) -> str:
 def json_files(path: Path) -> list[Path]:
     """The JSON file itself, or those in the folder."""
     files = [path] if path.is_file() else sorted(path.rglob("*.json")) if path.is_dir() else []
-    return [file for file in files if file.suffix.lower() in (".json", ".geojson")]
+    return [file for file in files if file.suffix.lower() in (".json", ".geojson") and file.is_file()]
 
 
 @lru_cache(maxsize=1)
@@ -303,12 +304,19 @@ def own_json(path: Path, report: Report, is_own: Callable[[Any], bool]) -> Itera
 def read_json(file: Path) -> Any:
     """Read a JSON file; what is wrong with it is said in a sentence."""
     try:
+        refuse_irregular(file)  # a pipe may never end, and neither may a device
         return json.loads(file.read_text(encoding="utf-8-sig"))
+    except InputError as error:
+        raise InputError(f"{file}: {error}") from None
     except json.JSONDecodeError as error:
         raise InputError(
             f"{file}: line {error.lineno}, column {error.colno} is not JSON: {error.msg}. Export the file anew."
         ) from None
     except RecursionError:
         raise InputError(f"{file}: the JSON is nested too deeply to be read. Export the file anew.") from None
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise InputError(f"{file}: cannot be read: {error}. Save it as UTF-8 text.") from error
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read: {error}. Save it as UTF-8 text.") from error
+    except ValueError as error:
+        raise InputError(f"{file}: the JSON holds a number that is too long ({error}). Export the file anew.") from None

@@ -33,11 +33,13 @@ class Labelme(ImportSource):
     inputs = ("images", "duplicates")
 
     def matches(self, path: Path) -> bool:
-        return path.is_dir() and any(_is_labelme(file) for file in sorted(path.rglob("*.json"))[:MANY])
+        return path.is_dir() and any(
+            _is_labelme(file) for file in sorted(path.rglob("*.json"))[:MANY] if file.is_file()
+        )
 
     def read(self, path: Path, report: Report, **inputs: Any) -> Contents:
         drawn = Drawn(path, report, **inputs)
-        for file in sorted(path.rglob("*.json")):
+        for file in filter(Path.is_file, sorted(path.rglob("*.json"))):
             rater = file.parent.name
             with parsing(report, file, file.stem, rater):
                 content = read_json(file)
