@@ -21,50 +21,48 @@ def _save(path: Path, array: np.ndarray) -> None:
 
 
 @pytest.fixture
-def coloured(tmp_path: Path) -> Path:
-    """270 masks in colour: 90 cases by 3 raters."""
+def misfits(tmp_path: Path) -> Path:
+    """270 masks that do not fit their images: 90 cases by 3 raters."""
     mask = np.zeros((6, 6), dtype=np.uint8)
     for number in range(90):
         _save(tmp_path / "images" / f"case_{number}.png", mask)
         for rater in ("ann", "bob", "cy"):
-            _save(tmp_path / "raters" / rater / f"case_{number}.png", np.dstack([mask] * 3))
+            _save(tmp_path / "raters" / rater / f"case_{number}.png", mask[:5])
     return tmp_path
 
 
-def test_many_equal_fatal_problems_are_one_paragraph(annotruth: Run, coloured: Path) -> None:
-    ended = annotruth("check", coloured)
+def test_many_equal_fatal_problems_are_one_paragraph(annotruth: Run, misfits: Path) -> None:
+    ended = annotruth("check", misfits)
     assert ended.code == 2
     lines = ended.out.splitlines()
     assert len(lines) <= 12, "270 lines before"
-    assert lines[0].startswith(
-        "fatal 270 times: the mask has 3 colour channels; a mask holds one class number per pixel."
-    )
-    assert lines[0].endswith("Save it in greyscale or with a palette.")
+    assert lines[0].startswith("fatal 270 times: the mask has size 5×6 but the image has 6×6.")
+    assert lines[0].endswith("Resample the mask to that grid.")
     assert lines[1].endswith("raters/ann/case_0.png (case case_0, rater ann)".replace("/", str(Path("/"))))
     assert sum("case_" in line for line in lines) == 3
     assert "… and 267 more (--all lists them)." in ended.out
     assert "270 fatal, 0 to look at." in ended.out
 
 
-def test_all_lists_every_file(annotruth: Run, coloured: Path) -> None:
-    ended = annotruth("check", coloured, "--all")
+def test_all_lists_every_file(annotruth: Run, misfits: Path) -> None:
+    ended = annotruth("check", misfits, "--all")
     assert ended.code == 2
     assert ended.out.count("fatal ") == 270
-    assert ended.out.count("the mask has 3 colour channels") == 270
+    assert ended.out.count("the mask has size 5×6") == 270
 
 
-def test_json_is_every_problem_and_nothing_else(annotruth: Run, coloured: Path) -> None:
-    ended = annotruth("check", coloured, "--json")
+def test_json_is_every_problem_and_nothing_else(annotruth: Run, misfits: Path) -> None:
+    ended = annotruth("check", misfits, "--json")
     assert (ended.code, ended.err) == (2, "")
     problems = json.loads(ended.out)
     assert len(problems) == 270
     assert problems[0] == {
         "severity": "fatal",
-        "file": str(coloured / "raters" / "ann" / "case_0.png"),
+        "file": str(misfits / "raters" / "ann" / "case_0.png"),
         "case": "case_0",
         "rater": "ann",
-        "message": "the mask has 3 colour channels; a mask holds one class number per pixel.",
-        "advice": "Save it in greyscale or with a palette.",
+        "message": "the mask has size 5×6 but the image has 6×6.",
+        "advice": "Resample the mask to that grid.",
     }
 
 

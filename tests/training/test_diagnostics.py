@@ -138,11 +138,11 @@ def test_a_trace_so_heavy_that_the_matrices_diffuse(make_cases, tiny):
     with torch.no_grad():
         settings["network"].weight.copy_(torch.tensor([-9.0, 9.0]).view(2, 1, 1, 1))
     with pytest.warns(DiffuseConfusionWarning, match=r"too diffuse: .*rater_\d has a skill of .*lower trace_weight"):
-        model = tiny("pixel-cm", trace_weight=30.0, **settings).fit(told)
+        model = tiny("pixel-cm", warmup=0.4, trace_weight=30.0, **settings).fit(told)
     assert any("too diffuse" in problem for problem in model.warnings_)
     with warnings.catch_warnings():
         warnings.simplefilter("error", DiffuseConfusionWarning)
-        assert tiny("pixel-cm", trace_weight=0.01, **settings).fit(told).warnings_ == []
+        assert tiny("pixel-cm", warmup=0.4, trace_weight=0.01, **settings).fit(told).warnings_ == []
 
 
 def test_diffuse_means_far_below_what_the_labels_say():
