@@ -107,7 +107,7 @@ class Comparison:
         elif count:
             yield f"The truth is known of {count} {'item' if count == 1 else 'items'}, too few to decide by."
         if self.seeds == 1:
-            yield "Each training was done once, so that the part that chance has in it is not counted; two seeds show it."
+            yield "Each training was done once, so that the part of chance in it is not counted; two seeds show it."
         warned = self.warned.get(verdict.recommended)
         if warned:
             yield f"Trainings of {verdict.recommended} warned: {warned[0]}"
