@@ -94,7 +94,9 @@ def _plain(values: np.ndarray) -> Any:
     """Numbers as JSON has them, in which there is neither nan nor infinity."""
     if values.dtype.kind != "f":
         return values.tolist()
-    return np.where(np.isfinite(values), values.astype(object), None).tolist()
+    plain = values.astype(object)
+    plain[~np.isfinite(values)] = None
+    return plain.tolist()
 
 
 def chart(comparison: Comparison) -> Figure:
