@@ -24,6 +24,8 @@ TOPICS = {
     "fusion/test_memory.py": "is measured in a process of its own, over the whole of fusion",
     "io/sources/test_case_folder_drawings.py": "drawings, which case folders may hold beside masks",
     "io/sources/test_case_folder_sound.py": "case folders of which some cases are bad",
+    "io/sources/test_hostile.py": "files of all labelling tools with odd values in odd places",
+    "io/sources/test_hostile_tables.py": "odd values in tables and papers' folders, over many sources",
     "io/sources/test_check.py": "check finds what load refuses, in every source and module",
     "methods/test_contract.py": "the common checks, over every method and task",
     "methods/test_label_recovery.py": "what methods find in label tables with known raters, beside each other",
@@ -52,7 +54,9 @@ TESTED_ELSEWHERE = {
     "fusion/_em/pattern_kernels.py": "fusion/test_votes.py",
     "fusion/base.py": "fusion/test_checks.py",  # what all estimators have from it
     "io/case_files.py": "io/sources/test_case_folder.py",  # whose files they are
+    "io/dicom_files.py": "io/sources/test_dicom.py",
     "io/sources/checks.py": "io/sources/test_sources.py",
+    "io/volumes.py": "io/sources/test_slicer.py",
     "methods/base.py": "methods/test_contract.py",
     "metrics/__init__.py": "metrics/test_registry.py",  # a list of names
     "nn/__init__.py": "nn/test_labels.py",  # a list of names, of which an old one warns

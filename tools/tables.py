@@ -15,11 +15,14 @@ from importlib import import_module
 from pathlib import Path
 
 from annotruth.fusion.registry import make_estimator, method_names
+from annotruth.io import SOURCES
+from annotruth.io.exports import EXPORTS
+from annotruth.io.sources.imports import ImportSource
 from annotruth.methods import METHODS
 from annotruth.methods.registry import TASKS
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", "docs/reference/methods.md")
+PAGES = ("README.md", "docs/reference/methods.md", "docs/how-to/import.md")
 TABLE = re.compile(r"(<!-- table: (?P<name>[\w-]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 KINDS = ("confusion", "em", "two_stage", "multi_rater", "strokes", "bounds")
 """Folders of ``annotruth.methods``, in the order in which tables show them."""
@@ -117,11 +120,52 @@ def _reference(estimator: type) -> str:
     return found.group(1).rstrip(".") if found else "–"
 
 
+HELD = ("image", "mask", "polygon", "box", "ellipse", "class", "3D")
+"""What a source may hold, in the order of the table's columns."""
+BACK = {"cvat-tags": "cvat", "label-studio-choices": "label-studio"}
+"""Exports that go by another key than the source they go back to."""
+
+
+def sources() -> str:
+    """What can be imported: what is read of it, where raters' names come from, and whether it can be written back."""
+    rows = []
+    for source in sorted(SOURCES.values(), key=lambda source: source.key):
+        if isinstance(source, ImportSource):
+            held = source.holds or (("class",) if source.kind == "labels" else ("image", "mask"))
+            marks = ["✓" if what in held else "" for what in HELD]
+            back = BACK.get(source.key, source.key)
+            written = f"`{back}`" if back in EXPORTS else ""
+            rows.append([f"`{source.key}`", _plain(source.description), *marks, source.identity, written])
+    return markdown(["`--from`", "what it is", *HELD, "who the rater is", "`export --to`"], rows)
+
+
+def _plain(text: str) -> str:
+    """Text in which <rater> is not taken for HTML."""
+    return text.replace("<", "&lt;").replace(">", "&gt;")
+
+
+def source_options() -> str:
+    """What `--option` takes, by the kind of source."""
+    taken = [(source.key, *each) for source in SOURCES.values() for each in source.options.items()]
+    return markdown(["`--from`", "`--option`", "what it is"], [[f"`{k}`", f"`{o}`", w] for k, o, w in sorted(taken)])
+
+
+def exports() -> str:
+    """What can be written."""
+    rows = [
+        [f"`{key}`", _plain(export.description), " and ".join(export.kinds)] for key, export in sorted(EXPORTS.items())
+    ]
+    return markdown(["`--to`", "what it is", "holds"], rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "methods-in-short": methods_in_short,
     "methods": methods_in_full,
     "options": options,
     "estimators": estimators,
+    "sources": sources,
+    "source-options": source_options,
+    "exports": exports,
 }
 
 

@@ -80,5 +80,5 @@ def test_suffixes_are_known_in_any_case_and_the_longest_counts():
     assert suffix_of("a.nii.gz") == ".nii.gz"
     assert suffix_of("x/A.B.TIFF") == ".TIFF"
     assert case_of("x/1.2.840.NII.GZ") == "1.2.840"
-    assert suffix_of("a.gif") is None
+    assert suffix_of("a.psd") is None
     assert suffix_of(".png") is None

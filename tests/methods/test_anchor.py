@@ -40,8 +40,9 @@ def test_what_is_taken_for_true_is_the_drawing_where_there_is_one_and_what_is_fo
     assert target[0, 0].tolist() == [1, 0, 1, 255]  # nobody labelled the last pixel
 
 
-def test_the_stages_follow_each_other_and_nothing_is_final_before_somebody_was_chosen():
-    method = make_method("pixel-cm", "masks")
+@pytest.mark.parametrize("name", ["pixel-cm", "global-cm"])
+def test_the_stages_follow_each_other_and_nothing_is_final_before_somebody_was_chosen(name):
+    method = make_method(name, "masks")
     model, stages = method.build(SPEC), method.stages
     assert not stages.objective_is_final(model, 0.9)
     assert stages.annotator_pace(model, FORETELLING) == 0
@@ -70,7 +71,7 @@ def test_drawings_are_foretold_no_more_once_somebody_was_chosen():
     method.loss(model, batch, 0.8)[0].backward()
     assert model.annotators.drawings.weight.grad is None
     assert all(weight.grad is None for weight in model.annotators.features.parameters())
-    assert model.annotators.heads.linear.weight.grad is not None
+    assert model.annotators.errors.linear.weight.grad is not None
 
 
 def test_the_likelihood_of_drawings_by_hand():

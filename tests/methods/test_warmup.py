@@ -239,7 +239,7 @@ def test_raters_are_weighed_only_once_the_network_tells_classes_apart():
             return self.scores
 
     truth, labels = scene()
-    method, network = make_method("global-cm", "masks"), Seen()
+    method, network = make_method("global-cm", "masks", {"warmup": 0.4}), Seen()
     model = method.build(DataSpec(1, 3, 2, 2), network)
     batch = Batch(torch.zeros(4, 1, 16, 16), labels)
     method.loss(model, batch, progress=0.25)
@@ -263,7 +263,7 @@ def test_without_warm_up_everything_is_learnt_together_at_once():
 
 
 def test_validation_counts_nothing():
-    method = make_method("global-cm", "masks")
+    method = make_method("global-cm", "masks", {"warmup": 0.4})
     model = method.build(DataSpec(1, 3, 2, 2)).eval()
     _, labels = scene()
     method.loss(model, Batch(torch.rand(4, 1, 16, 16), labels), progress=0.25)

@@ -102,7 +102,7 @@ def compare(
         for name in chosen:  # one method's predictions are in memory at a time
             mine = [[trainings[name, seed, fold] for fold in range(folds)] for seed in range(seeds)]
             scored.append(_score(ann, truth, [[_reread(kept, one, plain) for one in each] for each in mine]))
-    nothing = [np.zeros(ann.shape(index) if ann.kind == "masks" else (), int) for index in range(len(ann))]
+    nothing = [np.zeros(ann.shape(index) if ann.kind == "masks" else (), np.uint8) for index in range(len(ann))]
     known = np.stack([one.known for one in scored])
     return Comparison(
         ann.kind, ann.items, ann.groups, tuple(chosen), folds, seeds, np.asarray(crowd.labelled.any(axis=1)),

@@ -12,7 +12,10 @@ from annotruth import __version__
 from annotruth.cli.check import check
 from annotruth.cli.compare import compare
 from annotruth.cli.demo import demo
+from annotruth.cli.export import export
+from annotruth.cli.fetch import fetch
 from annotruth.cli.fuse import fuse
+from annotruth.cli.import_ import import_
 from annotruth.cli.plan import plan
 from annotruth.cli.predict import predict
 from annotruth.cli.printing import plain_warnings, say
@@ -53,7 +56,10 @@ def common(
 EXAMPLES: dict[Callable[..., None], str] = {
     demo: "demo -o runs/demo",
     check: "check cases/",
+    fetch: "fetch stare -o stare/",
+    import_: "import annotations.xml -o cases/",
     fuse: "fuse cases/ --method staple -o fused/",
+    export: "export fused/ --to label-studio -o back/",
     simulate: "simulate digits/ -o cases/ --raters good,over,under,wrong,blank --keep 1",
     plan: "plan cases/ -o plan.json",
     train: "train cases/ --method pixel-cm -o runs/first",
@@ -65,7 +71,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
 """The verbs, in the order in which help lists them."""
 
 for verb, example in EXAMPLES.items():
-    app.command(epilog=f"Example:  annotruth {example}")(verb)
+    app.command(verb.__name__.rstrip("_"), epilog=f"Example:  annotruth {example}")(verb)
 
 
 def main() -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from annotruth.cli.options import Duplicates, Features, Images
+from annotruth.cli.options import Duplicates, Features, Images, option_value
 from annotruth.cli.printing import escape, progress_bar, screen
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ MAX_SHOWN = 3
 
 
 def check(
-    cases: Annotated[Path, typer.Argument(help="A case folder, or a label table.")],
+    cases: Annotated[Path, typer.Argument(help="A case folder, a label table, or another data set.")],
     every: Annotated[bool, typer.Option("--all", help="Name every file, however many have the same problem.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print all problems as a JSON list, and nothing else.")
@@ -28,6 +28,10 @@ def check(
     images: Images = None,
     features: Features = None,
     duplicates: Duplicates = "error",
+    kind: Annotated[
+        Optional[str], typer.Option("--from", metavar="NAME", help="What it is; found by looking at it.")
+    ] = None,
+    option: Annotated[Optional[list[str]], typer.Option(help="An option of the source, as name=value.")] = None,
 ) -> None:
     """List every problem of every file in one go. Exit code 2 if any is fatal."""
     from annotruth.io import check as find_problems
@@ -35,7 +39,7 @@ def check(
     with progress_bar() as tell:
         problems = find_problems(
             cases, lambda done, total: tell("Reading", done, total), images=images, features=features,
-            duplicates=duplicates,
+            duplicates=duplicates, source=kind, **dict(option_value(text) for text in option or []),
         )  # fmt: skip
     fatal = sum(problem.severity == "fatal" for problem in problems)
     if as_json:
@@ -43,11 +47,16 @@ def check(
     elif not problems:
         screen.print(f"[green]No problem found in {escape(cases)}.[/]")
     else:
-        for alike in [[problem] for problem in problems] if every else group_alike(problems):
-            _print(alike)
+        print_problems(problems, every)
         screen.print(f"{fatal} fatal, {len(problems) - fatal} to look at.")
     if fatal:
         raise typer.Exit(2)
+
+
+def print_problems(problems: list[Problem], every: bool = False) -> None:
+    """Print problems, those that are alike as one unless every single one is wanted."""
+    for alike in [[problem] for problem in problems] if every else group_alike(problems):
+        _print(alike)
 
 
 def group_alike(problems: list[Problem]) -> list[list[Problem]]:

@@ -69,11 +69,10 @@ def _load(cases: Path, gold: Path | None, inputs: dict[str, Path | None], duplic
     from annotruth.io import describe_takers, find_source, load
 
     source = find_source(cases)
-    if source.kind == "masks":
-        for name in (name for name, path in inputs.items() if path is not None):
-            raise InputError(f"--{name} goes with {describe_takers('images')}.")
-        if gold is None:
-            return load(cases)
+    for name, path in inputs.items():
+        if path is not None and name not in source.inputs:
+            raise InputError(f"--{name} goes with {describe_takers(name)}.")
+    if source.kind == "masks" and gold is not None and "truth" not in source.inputs:
         annotations, problems = source.load_sound(cases, source.find_truth(gold))
         if problems:
             more = f" ({len(problems) - 1} more: `annotruth check` lists those of the cases.)" * (len(problems) > 1)
@@ -81,7 +80,7 @@ def _load(cases: Path, gold: Path | None, inputs: dict[str, Path | None], duplic
         if not annotations.has_truth:
             raise InputError(f"{gold}: the folder holds the truth of no case. Its files are named <case>.<ext>.")
         return annotations
-    if "images" in source.inputs and not any(inputs.values()):
+    if source.kind == "labels" and "images" in source.inputs and not any(inputs.values()):
         raise InputError(f"{cases}: a {source.name} needs its pictures, --images FOLDER, or features, --features FILE.")
     truth = None if gold is None else source.find_truth(gold)
     return load(cases, truth, duplicates=duplicates, **inputs)

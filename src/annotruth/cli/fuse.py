@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, Any, Optional
 
 import typer
+from rich.table import Table
 
 from annotruth.cli.options import Duplicates, Output, Overwrite, Quiet, option_value
-from annotruth.cli.printing import print_raters, progress_bar, say, screen
+from annotruth.cli.printing import escape, print_raters, progress_bar, say, screen
 from annotruth.fusion.registry import method_names
 
 METHODS = method_names()
@@ -28,6 +29,9 @@ def fuse(
     dask: Annotated[
         Optional[str], typer.Option(metavar="ADDRESS", help="Dask scheduler whose workers share them instead.")
     ] = None,
+    objects: Annotated[
+        bool, typer.Option("--objects", help="Fuse object by object: a labelling tool's export, or a table of boxes.")
+    ] = False,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
@@ -35,6 +39,9 @@ def fuse(
 
     A bad case is set aside and named at the end; the others are fused, and the exit code is 1.
     """
+    if objects:
+        _fuse_objects(cases, output, dict(option_value(text) for text in option or []), overwrite)
+        return
     from annotruth.fusion.folder import fuse as fuse_all
 
     with progress_bar(quiet) as tell:
@@ -49,4 +56,20 @@ def fuse(
     for lost in fusion.set_aside:
         say("bold red", "set aside", lost.reason)
     if fusion.set_aside:
+        raise typer.Exit(1)
+
+
+def _fuse_objects(source: Path, output: Path, options: dict[str, Any], overwrite: bool) -> None:
+    from annotruth.cli.check import print_problems
+    from annotruth.fusion.folder.objects import fuse_objects
+
+    fused, problems = fuse_objects(source, output, options, overwrite)
+    shown = fused.raters_.round(3).to_dict("records")
+    table = Table(*fused.raters_.columns, title="Raters")
+    for row in shown:
+        table.add_row(*(escape(value) for value in row.values()))
+    screen.print(table)
+    screen.print(f"{len(fused.truth_)} objects, of {len(fused.candidates_)} that anybody marked: {escape(output)}.")
+    print_problems(problems)
+    if any(problem.severity == "fatal" for problem in problems):
         raise typer.Exit(1)

@@ -10,12 +10,14 @@ from annotruth.data.answers import (
     sort_answers,
 )
 from annotruth.data.confusion import confusion_counts, is_labelled, normalise_rows
+from annotruth.data.objects import Objects
 
 __all__ = [
     "Annotations",
     "Answers",
     "ArrayLike",
     "Lazy",
+    "Objects",
     "Spacing",
     "answers_from_frame",
     "answers_from_matrix",

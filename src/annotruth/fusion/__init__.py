@@ -11,8 +11,10 @@ from typing import Any
 from annotruth.fusion.registry import listed_estimators, register
 
 _HOME = {each.class_name: each.module for each in listed_estimators().values()} | {
+    "ObjectConsensus": "annotruth.fusion.object_consensus",
     "UnlabelledWarning": "annotruth.fusion.base",
     "count_case": "annotruth.fusion.stores",
+    "group_objects": "annotruth.fusion.object_matching",
 }
 
 __all__ = [*_HOME, "register"]

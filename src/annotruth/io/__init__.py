@@ -16,13 +16,16 @@ NPY array, the colours of a PNG or JPEG, the colours, channels or pages of a TIF
 A label table is one CSV or Parquet file with the columns item, rater, label. Its items may have pictures, one file each
 in a folder, or features, one row each in a file.
 
-These two are sources; ``sources`` holds one module for each, and what ``load`` and ``check`` ask.
+These two are sources; ``sources`` holds one module for each, and what ``load`` and ``check`` ask. Others are what
+labelling tools export and how papers lay out their data; ``import_source`` turns them into a case folder or a table.
 """
 
 from __future__ import annotations
 
 from annotruth.io.features import column_names, load_features
 from annotruth.io.files import case_of, suffix_of
+from annotruth.io.importing import Imported, import_source
+from annotruth.io.objects import load_objects, write_objects
 from annotruth.io.problems import Problem
 from annotruth.io.sources import (
     SOURCES,
@@ -47,6 +50,7 @@ from annotruth.io.writing import (
 
 __all__ = [
     "SOURCES",
+    "Imported",
     "Problem",
     "Source",
     "atomic",
@@ -56,9 +60,11 @@ __all__ = [
     "describe_takers",
     "find_source",
     "fresh_folder",
+    "import_source",
     "load",
     "load_features",
     "load_images",
+    "load_objects",
     "nothing_sound",
     "nothing_to_load",
     "read_truth",
@@ -68,6 +74,7 @@ __all__ = [
     "write_case_folder",
     "write_label_table",
     "write_mask",
+    "write_objects",
     "write_probabilities",
     "write_table",
     "write_truth_table",

@@ -21,6 +21,7 @@ _EXPECTED_FORMS = {
     "raters": 'an object from rater to what is known of them, {"ann": {"years": 12}}',
     "groups": 'an object from case to patient, {"case_1": "patient_1"}',
     "missing": "a whole number from -32768 to 65535, or null",
+    "imported": "an object, as `annotruth import` writes it",
     "negative": 'an object from class name to the pixel value that means "not this class", {"lesion": 101}',
 }
 
@@ -36,6 +37,7 @@ class Dataset(BaseModel):
     groups : the patient (or another unit that a split must keep together) by case; for all cases or none
     missing : the pixel value meaning "not labelled", or null; 255 unless it is a class's value
     negative : the pixel value meaning "not this class" by class name, where one file holds both kinds of drawings
+    imported : what `annotruth import` understood, and what it left out and why; nothing else reads it
 
     Examples
     --------
@@ -51,6 +53,7 @@ class Dataset(BaseModel):
     groups: dict[str, str] = {}
     missing: PixelValue | None = MISSING_PIXEL
     negative: dict[str, PixelValue] = {}
+    imported: dict[str, Any] | None = None
 
     @field_validator("classes")
     @classmethod

@@ -54,7 +54,7 @@ def case_of(path: str | Path) -> str:
 
 def mask_header(path: Path, where: str) -> Header:
     """Give a mask's size (*spatial) and geometry; only the file's head is read."""
-    with _reading(where):
+    with reading(where):
         header = format_of(path).mask_header(path)
         _refuse_odd_shapes(header.shape, header.shape)
     return header
@@ -62,7 +62,7 @@ def mask_header(path: Path, where: str) -> Header:
 
 def image_header(path: Path, rank: int, where: str) -> Header:
     """Give an image's size (channels, *spatial) and geometry; only the file's head is read."""
-    with _reading(where):
+    with reading(where):
         header = format_of(path).image_header(path, rank)
         _refuse_odd_shapes(header.shape[1:], header.shape)
     return header
@@ -70,14 +70,14 @@ def image_header(path: Path, rank: int, where: str) -> Header:
 
 def read_mask(path: Path, where: str) -> np.ndarray:
     """Read a mask's pixel values (*spatial) as integers."""
-    with _reading(where):
+    with reading(where):
         pixels = format_of(path).read_mask(path)
     return whole_numbers(pixels, where)
 
 
 def read_image(path: Path, rank: int, where: str) -> np.ndarray:
     """Read an image (channels, *spatial) as finite float32."""
-    with _reading(where):
+    with reading(where):
         pixels = format_of(path).read_image(path, rank)
     return finite_image(pixels, where)
 
@@ -281,7 +281,8 @@ def _refuse_odd_shapes(spatial: tuple[int, ...], shape: tuple[int, ...]) -> None
 
 
 @contextmanager
-def _reading(where: str) -> Iterator[None]:
+def reading(where: str) -> Iterator[None]:
+    """Name the file in whatever goes wrong inside."""
     try:
         yield
     except InputError as error:

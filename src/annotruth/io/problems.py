@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -46,10 +47,21 @@ Progress = Callable[[int, int], None]
 """Told how many files are done, of how many."""
 
 
+class Refused(InputError):
+    """A problem that was raised; who reports it further reports the very same."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
+
+    def __reduce__(self) -> tuple[type[Refused], tuple[Problem]]:
+        return Refused, (self.problem,)
+
+
 def refuse(problem: Problem) -> None:
     """Raise a fatal problem; let warnings pass."""
     if problem.severity == "fatal":
-        raise InputError(str(problem))
+        raise Refused(problem)
 
 
 def place(file: Path, case: str | None = None, rater: str | None = None) -> str:
@@ -60,13 +72,30 @@ def place(file: Path, case: str | None = None, rater: str | None = None) -> str:
 
 @contextmanager
 def reporting(report: Report, file: Path, case: str | None = None, rater: str | None = None) -> Iterator[None]:
-    """Report an InputError raised inside as a problem: its first sentence says what is wrong, the rest what to do."""
+    """Report an InputError raised inside as a problem: its first sentence says what is wrong, the rest what to do.
+
+    One that names another file that is there is that file's problem.
+    """
     try:
         yield
+    except Refused as error:
+        report(error.problem)
     except InputError as error:
         text = str(error).removeprefix(f"{place(file, case, rater)}: ")
+        named = re.match(r"(.+?)(?: \((?:case ([^()]*?))?(?:, )?(?:rater ([^()]*))?\))?: ", text)
+        if named is not None and text == str(error) and _is_file(named[1]):
+            text = text[named.end() :]
+            if Path(named[1]) != file:
+                file, case, rater = Path(named[1]), named[2], named[3]
         message, stop, advice = text.partition(". ")
         report(Problem("fatal", file, case, rater, message + stop.strip(), advice))
+
+
+def _is_file(name: str) -> bool:
+    try:
+        return ("/" in name or "\\" in name) and Path(name).is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def only_rater(path: Path, rater: str) -> Problem:

@@ -1,4 +1,4 @@
-"""The warm-up of pixel-cm: foretell everybody's drawings from the image, then choose whom to take at their word.
+"""The warm-up of pixel-cm and global-cm: foretell everybody's drawings from the image, then choose whom to believe.
 
 ``AnchoredModel`` is what is trained and found out on the way, ``Anchored`` the schedule.
 """
@@ -73,18 +73,21 @@ class Anchored(Stages):
     ----------
     trace_weight : how much the trace counts at last; None = as much as the likelihood of held-out labels allows
     trace : which diagonal entries count, "posterior" or "plain" (see ``nn.noisy_label_loss``)
+    annotator_rate : how fast the annotator model learns at last, as a multiple of the truth model's rate; drawings are
+        learnt to be foretold as fast as the truth
     """
 
     trace_weight: float | None = None
     trace: Literal["posterior", "plain"] = "posterior"
+    annotator_rate: float = 1.0
 
     def objective_is_final(self, model: AnchoredModel, progress: float) -> bool:
         return progress >= JOINT and int(model.anchor) != UNDECIDED
 
     def annotator_pace(self, model: AnchoredModel, progress: float) -> float:
         if int(model.anchor) != UNDECIDED:
-            return 1.0 if progress >= JOINT else 10.0
-        return 10.0 * max(1 - (progress / FORETELLING) ** 2, 0.0)  # as fast as the truth model
+            return 1.0 if progress >= JOINT else max(1 / self.annotator_rate, 1.0)
+        return max(1 - (progress / FORETELLING) ** 2, 0.0) / self.annotator_rate  # falls to nothing: drawings settle
 
     def begin_epoch(self, model: AnchoredModel, batches: Iterable[Batch], progress: float) -> None:
         if progress >= FORETELLING and int(model.anchor) == UNDECIDED:
@@ -118,7 +121,7 @@ class Anchored(Stages):
             return at_their_word + drawing_loss(drawings, batch.labels), likelihood
         target = self._target(model, log_truth, drawings, batch.labels)
         anchored = at_their_word if target is None else _overlap_loss(log_truth, target)
-        confusion = model.annotators.heads(features.detach(), batch.raters)
+        confusion = model.annotators.errors(features.detach(), batch.raters)
         if self.objective_is_final(model, progress):
             weight = model.trace_rule.weight.item() if self.trace_weight is None else self.trace_weight
             explained, likelihood = noisy_label_loss(log_truth, confusion, batch.labels, weight, self.trace)

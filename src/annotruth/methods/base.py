@@ -133,10 +133,17 @@ class Method(Generic[M]):
     shrinks_trace: ClassVar[bool] = False
     """Whether the loss makes matrices as diffuse as labels allow, so that too much of it may make them too diffuse."""
     learns_overlap: ClassVar[bool] = False
-    """Whether the loss of masks adds their Dice to the likelihood; where there is one mask to learn for each item. The
-    last weights are then kept: the likelihood of a few held-out masks says little of their overlap."""
+    """Whether the loss of masks adds their Dice to the likelihood; where there is one mask to learn for each item."""
     annotator_rate: ClassVar[float] = 1.0
     """The annotator model's learning rate, as a multiple of the truth model's."""
+
+    @property
+    def keeps_last_weights(self) -> bool:
+        """Whether networks for masks keep their last weights, and not those by which held-out labels are likeliest.
+
+        So do those that learn overlap, of which the likelihood of a few held-out masks says little.
+        """
+        return self.learns_overlap
 
     def check(self, annotations: Annotations) -> None:
         """Refuse annotations that the method cannot learn from, before anything is begun."""

@@ -25,7 +25,10 @@ from annotruth.nn import (
     one_hot_argmax,
     sum_over_processes,
 )
+from annotruth.validation import one_of
 
+CONSENSUS_SHARE = 0.4
+"""Share of the training in which raters are weighed by their consensus, where nobody says otherwise."""
 AT_THEIR_WORD = 0.5
 """Share of the warm-up in which labels are taken at their word, before raters are weighed."""
 SEPARATION_BY_VOTE = 0.4
@@ -56,6 +59,16 @@ LIKELIHOOD_MARGIN = 0.01
 """By how much the likelihood of held-out labels may fall behind the best one so far, as a share of it."""
 FIRST_WEIGHT, MAX_WEIGHT = 0.01, 0.1
 """The weight of the trace that it begins with, and the largest one."""
+
+
+def check_warmup(method: str, value: float | str, names: tuple[str, ...]) -> None:
+    """Refuse what is neither a share of a training nor one of the warm-ups that have a name."""
+    if isinstance(value, str):
+        one_of(value, names, "warmup")
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        check_share("warmup", value)
+    else:
+        raise InputError(f"warmup of {method} must be a number, or one of {', '.join(names)}, not {value!r}.")
 
 
 def check_share(name: str, value: float) -> None:

@@ -103,7 +103,7 @@ class MethodModule(L.LightningModule):
     def validation_step(self, batch: Batch, batch_index: int) -> None:
         _, likelihood = self.method.loss(self.model, batch, self.progress)
         self._log_held_out(
-            likelihood, _count_labels(batch.labels), self.method.learns_overlap and batch.labels.ndim > 2
+            likelihood, _count_labels(batch.labels), self.method.keeps_last_weights and batch.labels.ndim > 2
         )
 
     def _log_held_out(self, likelihood: Tensor, n_labels: int, later_is_better: bool = False) -> None:

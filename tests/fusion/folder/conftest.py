@@ -51,7 +51,7 @@ def spoil() -> Callable[[Path, str], None]:
         elif how == "300 classes":
             np.save(file, mask.astype(np.int16) + 300)
         elif how == "another format":
-            file.rename(file.with_suffix(".bmp"))
+            file.rename(file.with_suffix(".psd"))
 
     return change
 

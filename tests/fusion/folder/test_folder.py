@@ -212,7 +212,7 @@ def test_where_every_case_turns_out_bad_nothing_is_fused(cases: Path, out: Path)
         (lambda folder: folder.mkdir(), "no raters/ folder"),
         (lambda folder: None, "no such file or folder"),
         (lambda folder: (folder / "raters" / "ann").mkdir(parents=True), "not a single mask"),
-        (lambda folder: folder.write_text("words"), "neither a case folder nor a label table"),
+        (lambda folder: folder.write_text("words"), "not a data set of a known kind"),
     ],
     ids=["empty", "missing", "no mask", "a file"],
 )

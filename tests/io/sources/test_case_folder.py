@@ -196,7 +196,7 @@ SPOILT = {
     ),
     "no mask": (lambda f, put: [p.unlink() for p in f.glob("raters/*/*")], r"raters: no rater labelled anything"),
     "stray mask": (lambda f, put: put(f / "raters/a.png", np.zeros((8, 9), np.uint8)), r"a\.png: the file lies in no"),
-    "unknown format": (lambda f, put: (f / "images/d.bmp").touch(), r"d\.bmp: not a file of a known format.*\.nii\.gz"),
+    "unknown format": (lambda f, put: (f / "images/d.psd").touch(), r"d\.psd: not a file of a known format.*\.nii\.gz"),
     "folder in a folder": (lambda f, put: (f / "images/d.png").mkdir(), r"d\.png: not a file of a known format"),
     "no image for a mask": (
         lambda f, put: put(f / "raters/bob/z.png", np.zeros((8, 9), np.uint8)),

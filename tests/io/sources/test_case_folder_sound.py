@@ -29,7 +29,7 @@ def test_a_sound_folder_is_loaded_as_ever(cases: Path) -> None:
     [
         ("images/b.png", b"no picture"),
         ("raters/bob/b.png", b"no picture"),
-        ("raters/bob/b.bmp", b"a format of its own"),
+        ("raters/bob/b.psd", b"a format of its own"),
         ("raters/bob/b.tiff", b"the case again"),
     ],
 )

@@ -47,7 +47,7 @@ def test_many_broken_files_are_all_listed_in_one_go(cases, put, mask, describe):
     (cases / "images/i.png").write_bytes(b"nonsense")
     put(cases / "images/j.png", np.zeros((8, 9, 3), np.uint8))
     put(cases / "truth/a.png", mask * 9)
-    (cases / "images/k.gif").touch()
+    (cases / "images/k.psd").touch()
     (cases / "raters/cy").mkdir()
     describe(cases, classes=["background", "lesion"], raters={"dan": {}})
 
@@ -63,7 +63,7 @@ def test_many_broken_files_are_all_listed_in_one_go(cases, put, mask, describe):
         ("h.npy", "h", None, "the image holds 72 non-finite"),
         ("i.png", "i", None, "cannot be read (cannot identify"),
         ("a.png", "a", None, "label 9 lies outside the"),
-        ("k.gif", None, None, "not a file of a"),
+        ("k.psd", None, None, "not a file of a"),
         ("dataset.json", None, None, "raters names raters the folder"),
     }
     assert _found(problems, "warning") == {

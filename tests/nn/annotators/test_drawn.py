@@ -13,8 +13,8 @@ def test_drawings_are_probabilities_of_each_raters_labels_in_two_and_three_dimen
         drawings, features = annotators.foretell(torch.rand(2, 2, *size))
         assert drawings.shape == (2, 3, 4, *size)
         torch.testing.assert_close(drawings.exp().sum(dim=2), torch.ones(2, 3, *size))
-        some = annotators.heads(features, torch.tensor([2, 0]))
-        torch.testing.assert_close(some.dense(), annotators.heads(features).dense()[:, [2, 0]])
+        some = annotators.errors(features, torch.tensor([2, 0]))
+        torch.testing.assert_close(some.dense(), annotators.errors(features).dense()[:, [2, 0]])
 
 
 def test_matrices_start_near_the_identity():

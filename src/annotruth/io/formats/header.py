@@ -37,5 +37,5 @@ def coloured_mask(channels: int) -> InputError:
     """Make the error for a mask stored in colour."""
     return InputError(
         f"the mask has {channels} colour channels; a mask holds one class number per pixel. "
-        "Save it in greyscale or with a palette."
+        "Save it in greyscale or with a palette, or import the folder as it is: annotruth import --from mask-folder."
     )

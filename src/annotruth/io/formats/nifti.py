@@ -50,6 +50,16 @@ def write_image(path: Path, image: np.ndarray, like: Path | None) -> None:
         _save(path, voxels if voxels.ndim == 4 else voxels[:, :, None], like)
 
 
+def read_voxels(path: Path) -> np.ndarray:
+    """Voxels in the file's own shape and type."""
+    return np.asanyarray(_open(path).dataobj)
+
+
+def mask_axes(path: Path) -> tuple[int, ...]:
+    """The size of all axes, from the file's head."""
+    return tuple(_open(path).shape)
+
+
 def _open(path: Path) -> nibabel.Nifti1Image:
     file = nibabel.load(path, mmap=False)  # a map would keep the file open, and there may be thousands
     if not isinstance(file, nibabel.Nifti1Image):  # version 2 of the format is a subclass

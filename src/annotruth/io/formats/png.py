@@ -77,6 +77,8 @@ def _refuse_colours(picture: Image.Image) -> None:
 
 
 def _whole_numbers(array: np.ndarray) -> np.ndarray:
+    if array.dtype == np.uint8:
+        return array
     lowest, highest = array.min(), array.max()
     if lowest < 0 or highest > 65535 or not np.array_equal(array, np.rint(array)):
         raise InputError(

@@ -25,33 +25,33 @@ _MILLIMETRES = {"mm": 1.0, "cm": 10.0, "um": 1e-3, "µm": 1e-3, "μm": 1e-3, "mi
 
 def mask_header(path: Path) -> Header:
     with tifffile.TiffFile(path) as file:
-        series = _series(file)
-        return Header(_mask_shape(series), spacing=_spacing(file, series, _channel_axis(series)))
+        series = only_series(file)
+        return Header(_mask_shape(series), spacing=_spacing(file, series, channel_axis(series)))
 
 
 def image_header(path: Path, rank: int) -> Header:
     with tifffile.TiffFile(path) as file:
-        series = _series(file)
+        series = only_series(file)
         shape, axis = _image_layout(series, rank)
-        channels = 1 if axis is None else shape[axis] - _transparent(file, shape[axis])
+        channels = 1 if axis is None else shape[axis] - count_transparent(file, shape[axis])
         spacing = _spacing(file, series, axis)
     return Header((channels, *(size for position, size in enumerate(shape) if position != axis)), spacing=spacing)
 
 
 def read_mask(path: Path) -> np.ndarray:
     with tifffile.TiffFile(path) as file:
-        series = _series(file)
-        return _pixels(path, series).reshape(_mask_shape(series))
+        series = only_series(file)
+        return read_pixels(path, series).reshape(_mask_shape(series))
 
 
 def read_image(path: Path, rank: int) -> np.ndarray:
     with tifffile.TiffFile(path) as file:
-        series = _series(file)
+        series = only_series(file)
         shape, axis = _image_layout(series, rank)
-        pixels = _pixels(path, series)
+        pixels = read_pixels(path, series)
         if axis is None:
             return pixels[None]
-        channels = shape[axis] - _transparent(file, shape[axis])
+        channels = shape[axis] - count_transparent(file, shape[axis])
     return np.ascontiguousarray(np.moveaxis(pixels, axis, 0)[:channels])
 
 
@@ -64,19 +64,21 @@ def write_image(path: Path, image: np.ndarray, like: Path | None) -> None:
     _save(path, np.asarray(image, dtype=np.float32), "C" + "ZYX"[1 - image.ndim :], like)
 
 
-def _series(file: tifffile.TiffFile) -> Any:
+def only_series(file: tifffile.TiffFile) -> Any:
+    """The one picture, or stack of pages of one size, that a file holds."""
     if len(file.series) != 1:
         raise InputError(f"the file holds {len(file.series)} pictures of different sizes. Keep one per file.")
     return file.series[0]
 
 
-def _channel_axis(series: Any) -> int | None:
+def channel_axis(series: Any) -> int | None:
+    """The axis that the file calls colour samples or channels."""
     named = [axis for axis, letter in enumerate(series.axes) if letter in "SC"]
     return named[-1] if named else None
 
 
 def _mask_shape(series: Any) -> tuple[int, ...]:
-    axis = _channel_axis(series)
+    axis = channel_axis(series)
     if axis is None:
         return tuple(series.shape)
     if series.shape[axis] > 1:
@@ -88,7 +90,7 @@ def _image_layout(series: Any, rank: int) -> tuple[tuple[int, ...], int | None]:
     """Size as stored, and which axis holds the channels (None: there is one channel without an axis)."""
     if series.keyframe.photometric == tifffile.PHOTOMETRIC.PALETTE:
         raise InputError("the image is stored with a palette. Save it in greyscale or in colour.")
-    shape, axis = tuple(series.shape), _channel_axis(series)
+    shape, axis = tuple(series.shape), channel_axis(series)
     if axis is None and len(shape) == rank + 1:
         axis = 0
     if len(shape) != rank + (axis is not None):
@@ -96,7 +98,7 @@ def _image_layout(series: Any, rank: int) -> tuple[tuple[int, ...], int | None]:
     return shape, axis
 
 
-def _transparent(file: tifffile.TiffFile, samples: int) -> int:
+def count_transparent(file: tifffile.TiffFile, samples: int) -> int:
     """How many of the samples of a pixel are transparency."""
     extra = file.pages.first.extrasamples
     return len(extra) if samples > len(extra) and all(kind in (1, 2) for kind in extra) else 0
@@ -120,7 +122,8 @@ def _spacing(file: tifffile.TiffFile, series: Any, channel_axis: int | None) -> 
     return steps if all(np.isfinite(step) and step > 0 for step in steps) else None
 
 
-def _pixels(path: Path, series: Any) -> np.ndarray:
+def read_pixels(path: Path, series: Any) -> np.ndarray:
+    """Pixels in the shape of the series."""
     try:
         return np.asarray(series.asarray())
     except ValueError as error:

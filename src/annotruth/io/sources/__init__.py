@@ -12,10 +12,11 @@ from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar, get_args
 
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
+from annotruth.io.archives import open_archive
 from annotruth.io.problems import Problem, Progress, Report, reporting
 from annotruth.parallel import MapFunction
 
@@ -28,23 +29,36 @@ class Source(ABC):
     Attributes
     ----------
     name : what messages call it, without an article: "label table"
+    key : what it is chosen by, ``--from label-table``; by default made of the name
     description : what it is, in a line
     kind : "masks" or "labels", that of the annotations it gives
     inputs : what ``load`` and ``check`` take beside the path, of truth, images, features and duplicates
     suffixes : of its files, for messages; none for a folder
+    options : what ``load`` and ``check`` take beside these, by name, with a line on each
     general : whether it takes whatever has its outer form, so that sources that look inside are asked first
     """
 
     name: ClassVar[str]
+    key: ClassVar[str]
     description: ClassVar[str]
     kind: ClassVar[Literal["masks", "labels"]]
     inputs: ClassVar[tuple[Input, ...]] = ()
     suffixes: ClassVar[tuple[str, ...]] = ()
+    options: ClassVar[Mapping[str, str]] = {}
     general: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        if "name" in vars(cls) and "key" not in vars(cls):
+            cls.key = cls.name.lower().replace(" ", "-")
 
     @abstractmethod
     def matches(self, path: Path) -> bool:
         """Tell whether there is a data set of this kind, sound or not, at a path; nothing is raised."""
+
+    def is_plain(self, path: Path) -> bool:
+        """Tell, at a glance, that a path is of this kind and that no other source need be asked; mostly it is not."""
+        return False
 
     @abstractmethod
     def load(self, path: Path, **inputs: Any) -> Annotations:
@@ -100,8 +114,12 @@ def register(source: SourceClass) -> SourceClass:
     return source
 
 
-def find_source(path: str | Path) -> Source:
+def find_source(path: str | Path, key: str | None = None) -> Source:
     """Give the source that a path is one of; sources that look inside a file or folder are asked first.
+
+    Parameters
+    ----------
+    key : the source's own, where it is not to be found by looking at the path
 
     Examples
     --------
@@ -111,20 +129,38 @@ def find_source(path: str | Path) -> Source:
     'case folder'
     """
     path = Path(path)
-    for source in sorted(SOURCES.values(), key=lambda source: source.general):
-        if source.matches(path):
+    if key is not None:
+        return _by_key(path, key)
+    for source in _sorted_sources():
+        if source.is_plain(path):
             return source
+    for general in (False, True):
+        found = [source for source in _sorted_sources() if source.general == general and source.matches(path)]
+        if len(found) > 1:
+            names = " or ".join(f"{source.description} ({source.key})" for source in found)
+            raise InputError(f"{path}: this may be {names}. Say which: --from {found[0].key}, source={found[0].key!r}.")
+        if found:
+            return found[0]
     raise InputError(nothing_to_load(path))
+
+
+def _by_key(path: Path, key: str) -> Source:
+    found = {source.key: source for source in _sorted_sources()}
+    if key not in found:
+        raise InputError(f"There is no source called {key!r}; there are {', '.join(sorted(found))}.")
+    if not path.exists():
+        raise InputError(nothing_to_load(path))
+    return found[key]
 
 
 def nothing_to_load(path: Path) -> str:
     """Say why a path is no data set."""
     if not path.exists():
         return f"{path}: there is no such file or folder."
-    forms = [
-        f"a {source.name}" + f" ({', '.join(source.suffixes)})" * bool(source.suffixes) for source in _sorted_sources()
-    ]
-    return f"{path}: neither {' nor '.join(forms)}."
+    if path.suffix.lower() == ".zip":
+        return f"{path}: an archive. Unpack it, or make cases of it with `annotruth import`."
+    keys = ", ".join(source.key for source in _sorted_sources())
+    return f"{path}: not a data set of a known kind. Known are {keys}; name one with --from, if it is."
 
 
 def describe_takers(name: str) -> str:
@@ -135,12 +171,14 @@ def describe_takers(name: str) -> str:
     >>> describe_takers("features")
     'a label table'
     """
-    return " or ".join(f"a {source.name}" for source in _sorted_sources() if name in source.inputs)
+    takers = [source for source in _sorted_sources() if name in source.inputs]
+    own = [source for source in takers if source.general]  # others are so many that they are not named one by one
+    return " or ".join([f"a {source.name}" for source in own] + ["another kind of data set"] * (len(takers) > len(own)))
 
 
 def _sorted_sources() -> list[Source]:
-    """The sources by name, the same whoever registered first."""
-    return sorted(SOURCES.values(), key=lambda source: source.name)
+    """The sources by key, the same whoever registered first."""
+    return sorted(SOURCES.values(), key=lambda source: source.key)
 
 
 def load(
@@ -150,8 +188,10 @@ def load(
     images: str | Path | None = None,
     features: str | Path | None = None,
     duplicates: str = "error",
+    source: str | None = None,
+    **options: Any,
 ) -> Annotations:
-    """Load a case folder, a label table, or whatever other source is registered.
+    """Load a case folder, a label table, a labelling tool's export, or whatever other source is registered.
 
     Of a case folder only the heads of files are read now, masks and images when they are needed; without ``classes``
     in dataset.json all masks are read once to find them.
@@ -164,6 +204,8 @@ def load(
     features : for a label table, a file with one row of numbers per item, see :func:`load_features`
     duplicates : for a label table, what to do when a rater labelled an item twice and differently: "error" lists these
         answers, "keep-last" takes the one that stands last in the table
+    source : key of the kind of data set that it is, where that is not to be found by looking at it
+    options : further ones of that kind of data set
 
     Examples
     --------
@@ -174,8 +216,10 @@ def load(
     ...     load(table)
     Annotations(labels: 2 items, 2 raters, 2 classes, 3 answers)
     """
-    path, source = Path(path), find_source(path)
-    return source.load(path, **_accept_inputs(source, path, truth, images, features, duplicates))
+    path = open_archive(path)
+    found = find_source(path, source)
+    inputs = {"truth": truth, "images": images, "features": features, "duplicates": duplicates, **options}
+    return found.load(path, **accept_inputs(found, path, inputs))
 
 
 def check(
@@ -186,6 +230,8 @@ def check(
     images: str | Path | None = None,
     features: str | Path | None = None,
     duplicates: str = "error",
+    source: str | None = None,
+    **options: Any,
 ) -> list[Problem]:
     """List every problem of a case folder, a label table or another source; it never stops at the first.
 
@@ -193,7 +239,7 @@ def check(
     ----------
     path : a case folder, or a label table (.csv, .parquet)
     progress : called with the number of files read and the number of all
-    truth, images, features, duplicates : for a label table, as :func:`annotruth.load` takes them
+    truth, images, features, duplicates, source, options : as :func:`annotruth.load` takes them
 
     Returns
     -------
@@ -209,25 +255,26 @@ def check(
     path = Path(path)
     problems: list[Problem] = []
     with reporting(problems.append, path):
-        source = find_source(path)
-        inputs = _accept_inputs(source, path, truth, images, features, duplicates)
-        source.check(path, problems.append, progress, **inputs)
+        path = open_archive(path)
+        found = find_source(path, source)
+        inputs = {"truth": truth, "images": images, "features": features, "duplicates": duplicates, **options}
+        found.check(path, problems.append, progress, **accept_inputs(found, path, inputs))
     return sorted(problems, key=lambda problem: problem.severity != "fatal")
 
 
-def _accept_inputs(
-    source: Source,
-    path: Path,
-    truth: str | Path | None,
-    images: str | Path | None,
-    features: str | Path | None,
-    duplicates: str,
-) -> dict[str, Any]:
-    """What was given of the inputs that a source takes; files that it does not take are refused."""
-    files = {"truth": truth, "images": images, "features": features}
+def accept_inputs(source: Source, path: Path, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What was given of the inputs and options that a source takes; any that it does not take is refused."""
+    files = {name: given.get(name) for name in ("truth", "images", "features")}
     source.refuse_inputs(path, files)
-    given: dict[str, Any] = {name: Path(file) for name, file in files.items() if file is not None}
-    return given | ({"duplicates": duplicates} if "duplicates" in source.inputs else {})
+    accepted: dict[str, Any] = {name: Path(file) for name, file in files.items() if file is not None}
+    if "duplicates" in source.inputs:
+        accepted["duplicates"] = given.get("duplicates", "error")
+    options = {name: value for name, value in given.items() if name not in get_args(Input) and value is not None}
+    strangers = sorted(options.keys() - source.options.keys())
+    if strangers:
+        known = f"it takes {', '.join(source.options)}" if source.options else "it takes none"
+        raise InputError(f"{path}: {strangers[0]} is not an option of a {source.name}; {known}.")
+    return accepted | options
 
 
 for _module in iter_modules(__path__):

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,7 @@ from annotruth.io.files import (
 )
 from annotruth.io.problems import Problem, Progress, Report, only_rater, place, refuse, reporting
 from annotruth.io.sources import Source, register
+from annotruth.io.tables import is_table_folder
 from annotruth.parallel import MapFunction
 from annotruth.validation import MAX_MASK_CLASSES, MISSING_PIXEL
 
@@ -58,7 +60,14 @@ class CaseFolder(Source):
     general = True
 
     def matches(self, path: Path) -> bool:
-        return path.is_dir()
+        return path.is_dir() and not is_table_folder(path)
+
+    def is_plain(self, path: Path) -> bool:
+        """Whether it is described, and there is a mask where masks belong: looking through all files takes its time."""
+        if not (path / DATASET_FILE).is_file():
+            return False
+        folders = (entry for entry in (path / RATERS).iterdir() if entry.is_dir()) if (path / RATERS).is_dir() else ()
+        return any(suffix_of(file) is not None for folder in islice(folders, 3) for file in islice(folder.iterdir(), 3))
 
     def load(self, path: Path, **inputs: Any) -> Annotations:
         found = survey(path, refuse)
@@ -257,7 +266,10 @@ def _refuse_unnamed_value(dataset: Dataset, seen: Collection[int], folder: Path)
         otherwise = f' If {mark} does mean not labelled: {{"missing": {mark}}}.'
     else:
         trouble, otherwise = f"the masks hold only 0 and {mark}, but classes count 0, 1, 2 …", ""
-    raise InputError(f"{folder}: {trouble}. If {mark} marks a class, write into {DATASET_FILE}: {line}.{otherwise}")
+    raise InputError(
+        f"{folder}: {trouble}. If {mark} marks a class, write into {DATASET_FILE}: {line}.{otherwise} "
+        "`annotruth import --from mask-folder` makes a new folder of such masks."
+    )
 
 
 def _mask_values(path: Path, where: str) -> list[int]:

@@ -19,9 +19,12 @@ from annotruth.io.files import image_header, read_image
 from annotruth.io.problems import Problem, Progress, Report, only_rater, place, refuse, reporting
 from annotruth.io.sources import Source, register
 from annotruth.io.tables import (
+    LABELS_FILE,
     SUFFIXES,
+    TRUTH_FILE,
     Column,
     find_missing_values,
+    is_table_folder,
     load_table,
     make_annotations,
     read_table,
@@ -44,7 +47,7 @@ class LabelTable(Source):
     general = True
 
     def matches(self, path: Path) -> bool:
-        return path.is_file() and path.suffix.lower() in SUFFIXES
+        return is_table_folder(path) or (path.is_file() and path.suffix.lower() in SUFFIXES)
 
     def load(  # type: ignore[override]  # the inputs that it declares
         self,
@@ -56,6 +59,7 @@ class LabelTable(Source):
         duplicates: str = "error",
     ) -> Annotations:
         """Load the answers, and put pictures or features to the items."""
+        path, truth, images = _in_folder(path, truth, images, features)
         table = load_table(path, truth, duplicates)
         _refuse_both(images, features)
         if features is not None:
@@ -84,6 +88,7 @@ class LabelTable(Source):
         features: Path | None = None,
         duplicates: str = "error",
     ) -> None:
+        path, truth, images = _in_folder(path, truth, images, features)
         items = _check_answers(path, report, duplicates)
         with reporting(report, path):
             _refuse_both(images, features)
@@ -96,6 +101,19 @@ class LabelTable(Source):
         if features is not None:
             with reporting(report, features):
                 read_features(features).of(items, features)
+
+
+def _in_folder(
+    path: Path, truth: Path | None, images: Path | None, features: Path | None
+) -> tuple[Path, Path | None, Path | None]:
+    """The files in such a folder, as far as others are not given."""
+    if not is_table_folder(path):
+        return path, truth, images
+    if truth is None and (path / TRUTH_FILE).is_file():
+        truth = path / TRUTH_FILE
+    if images is None and features is None and (path / IMAGES).is_dir():
+        images = path / IMAGES
+    return path / LABELS_FILE, truth, images
 
 
 def _refuse_both(images: Path | None, features: Path | None) -> None:

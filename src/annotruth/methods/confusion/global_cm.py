@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from torch import Tensor, nn
 
 from annotruth.data.annotations import Annotations
-from annotruth.methods.base import Batch, DataSpec, Method
+from annotruth.methods.anchor import Anchored, AnchoredModel
+from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
 from annotruth.methods.protocols import Prepares, TakesRaterFeatures
 from annotruth.methods.rater_features import check_features, feature_names, tell_features
 from annotruth.methods.registry import register
-from annotruth.methods.warmup import WarmUp, WarmUpModel, check_share
-from annotruth.nn import FeatureAnnotators, GlobalAnnotators
+from annotruth.methods.warmup import CONSENSUS_SHARE, WarmUp, WarmUpModel, check_warmup
+from annotruth.nn import DrawingAnnotators, FeatureAnnotators, GlobalAnnotators
 from annotruth.validation import one_of
 
 
 @register
 @dataclass(frozen=True)
-class GlobalCM(Prepares, TakesRaterFeatures, Method[WarmUpModel]):
+class GlobalCM(Prepares, TakesRaterFeatures, Method[Any]):
     """Each rater errs the same way everywhere.
 
     Options
@@ -27,7 +28,9 @@ class GlobalCM(Prepares, TakesRaterFeatures, Method[WarmUpModel]):
     trace_weight : how strongly raters are made out to be as unreliable as the labels allow; None = as strongly as the
         likelihood of held-out labels allows (``methods.warmup.TraceRule``)
     trace : which diagonal entries count, "posterior" or "plain" (see ``nn.noisy_label_loss``)
-    warmup : share of the training before errors are learnt together with the truth
+    warmup : "drawings" = learn to foretell everybody's drawings, then take for true those that foretell the others'
+        best (``methods.anchor``); a number = weigh raters by their consensus for this share of the training, before
+        errors are learnt together with the truth, which is also done with ``rater_features``
     rater_features : names of what is known of every rater (``rater_info``, or raters in dataset.json), a number or a
         word each, that may foretell errors: ("years", "site") or "years,site". Then a new rater has an expected matrix
     """
@@ -43,31 +46,53 @@ class GlobalCM(Prepares, TakesRaterFeatures, Method[WarmUpModel]):
 
     trace_weight: float | None = None
     trace: Literal["posterior", "plain"] = "posterior"
-    warmup: float = 0.4
+    warmup: float | Literal["drawings"] = "drawings"
     rater_features: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.rater_features != ():
             object.__setattr__(self, "rater_features", feature_names(self.rater_features))
         one_of(self.trace, ("posterior", "plain"), "trace")
-        check_share("warmup", self.warmup)
+        check_warmup(self.name, self.warmup, ("drawings",))
 
     def check(self, annotations: Annotations) -> None:
         if self.rater_features:
             check_features(annotations, self.rater_features)
 
+    @property
+    def foretells(self) -> bool:
+        """Whether drawings are foretold first."""
+        return self.warmup == "drawings" and not self.rater_features
+
+    @property
+    def keeps_last_weights(self) -> bool:
+        return self.foretells
+
     def annotator_model(self, spec: DataSpec) -> nn.Module:
+        if self.foretells:
+            return DrawingAnnotators(
+                spec.channels, spec.raters, spec.classes, spec.dims, plan=spec.network, per_pixel=False
+            )
         if self.rater_features:
             return FeatureAnnotators(spec.raters, spec.classes, spec.rater_columns)
         return GlobalAnnotators(spec.raters, spec.classes)
 
-    def prepare(self, model: WarmUpModel, annotations: Annotations) -> None:
+    def build(self, spec: DataSpec, network: nn.Module | None = None) -> Any:
+        if not self.foretells:
+            return super().build(spec, network)
+        truth = network if network is not None else self.truth_model(spec)
+        return AnchoredModel(truth, self.annotator_model(spec), spec)
+
+    def prepare(self, model: MethodModel, annotations: Annotations) -> None:
         if self.rater_features:
             tell_features(model.annotators, annotations, self.rater_features)
 
     @property
-    def stages(self) -> WarmUp:
-        return WarmUp(self.warmup, self.trace_weight, self.trace)
+    def stages(self) -> Anchored | WarmUp:
+        if self.foretells:
+            return Anchored(self.trace_weight, self.trace, self.annotator_rate)
+        share = CONSENSUS_SHARE if isinstance(self.warmup, str) else self.warmup
+        return WarmUp(share, self.trace_weight, self.trace)
 
-    def loss(self, model: WarmUpModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
+    def loss(self, model: Any, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
         return self.stages.loss(model, batch, progress)

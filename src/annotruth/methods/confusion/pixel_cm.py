@@ -15,7 +15,7 @@ from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
 from annotruth.methods.protocols import Prepares, Stages, TakesRaterFeatures
 from annotruth.methods.rater_features import check_features, feature_names, tell_features
 from annotruth.methods.registry import register
-from annotruth.methods.warmup import FIRST_WEIGHT, WarmUp, WarmUpModel, check_share
+from annotruth.methods.warmup import CONSENSUS_SHARE, FIRST_WEIGHT, WarmUp, WarmUpModel, check_warmup
 from annotruth.nn import (
     AnySize,
     Confusion,
@@ -35,10 +35,6 @@ SHARED_FEATURES = 16
 EARLY_PACE = 10.0
 """How much faster errors are learnt before truth and errors are learnt together: as long as the vote says what is true,
 nothing is lost by haste."""
-
-
-CONSENSUS_SHARE = 0.4
-"""Share of the training in which raters are weighed by their consensus, where drawings are not foretold."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +138,6 @@ class PixelCM(Prepares, TakesRaterFeatures, Method[Any]):
     model_class = WarmUpModel
     learns_annotators = True
     shrinks_trace = True
-    learns_overlap = True
     annotator_rate = 0.1  # slower than the truth model, or it explains ambiguous borders before the truth settles
 
     trace_weight: float | None = None
@@ -155,12 +150,7 @@ class PixelCM(Prepares, TakesRaterFeatures, Method[Any]):
         if self.rater_features != ():
             object.__setattr__(self, "rater_features", feature_names(self.rater_features))
         one_of(self.trace, ("posterior", "plain"), "trace")
-        if isinstance(self.warmup, str):
-            one_of(self.warmup, ("drawings", "trace"), "warmup")
-        elif isinstance(self.warmup, (int, float)):
-            check_share("warmup", self.warmup)
-        else:
-            raise InputError(f"warmup of pixel-cm must be a number, drawings or trace, not {self.warmup!r}.")
+        check_warmup(self.name, self.warmup, ("drawings", "trace"))
         one_of(self.features, ("own", "encoder", "shared"), "features")
         if self.rater_features and self.features != "own":
             raise InputError("rater_features need features='own'.")
@@ -173,6 +163,10 @@ class PixelCM(Prepares, TakesRaterFeatures, Method[Any]):
     def foretells(self) -> bool:
         """Whether drawings are foretold first."""
         return self.warmup == "drawings" and self.features == "own" and not self.rater_features
+
+    @property
+    def keeps_last_weights(self) -> bool:
+        return self.foretells
 
     def annotator_model(self, spec: DataSpec) -> nn.Module:
         if self.foretells:
@@ -203,7 +197,7 @@ class PixelCM(Prepares, TakesRaterFeatures, Method[Any]):
     @property
     def stages(self) -> Anchored | WarmUp | TraceFirst:
         if self.foretells:
-            return Anchored(self.trace_weight, self.trace)
+            return Anchored(self.trace_weight, self.trace, self.annotator_rate)
         if self.warmup == "trace":
             return TraceFirst(FIRST_WEIGHT if self.trace_weight is None else self.trace_weight)
         share = CONSENSUS_SHARE if isinstance(self.warmup, str) else self.warmup

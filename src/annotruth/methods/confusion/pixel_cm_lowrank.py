@@ -23,7 +23,8 @@ class PixelCMLowRank(Method[WarmUpModel]):
 
     Options
     -------
-    trace_weight, trace, warmup : as of global-cm
+    trace_weight, trace : as of global-cm
+    warmup : share of the training in which raters are weighed by their consensus (``methods.warmup``)
     rater_features : none can be used here; pixel-cm and global-cm take them
     rank : how many patterns of errors a rater has at a pixel
     """

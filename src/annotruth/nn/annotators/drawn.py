@@ -1,10 +1,11 @@
-"""An annotator model that also foretells what each rater draws, whatever the truth may be."""
+"""Annotator models that also foretell what each rater draws, whatever the truth may be."""
 
 from __future__ import annotations
 
 from torch import Tensor, nn
 
 from annotruth.nn.annotators.base import AnnotatorModel
+from annotruth.nn.annotators.per_rater import GlobalAnnotators
 from annotruth.nn.annotators.pixel import PixelHeads
 from annotruth.nn.backbones import unet
 from annotruth.nn.confusion import Confusion, one_pixel_axis
@@ -12,31 +13,36 @@ from annotruth.nn.plan import NetworkPlan
 
 
 class DrawingAnnotators(AnnotatorModel):
-    """Matrices per rater and pixel, and every rater's labels, from the image by one network.
+    """Every rater's labels, foretold from the image by a network, and their matrices, one per pixel or one for all.
+
+    Parameters
+    ----------
+    per_pixel : whether matrices are read from the network's features at every pixel; if not, each rater has one
 
     Examples
     --------
     >>> import torch
     >>> annotators = DrawingAnnotators(in_channels=1, raters=3, classes=2)
     >>> drawings, features = annotators.foretell(torch.zeros(4, 1, 9, 10))
-    >>> drawings.shape, annotators.heads(features).dense().shape
+    >>> drawings.shape, annotators.errors(features).dense().shape
     (torch.Size([4, 3, 2, 9, 10]), torch.Size([4, 3, 2, 2, 9, 10]))
     """
 
     def __init__(
         self, in_channels: int, raters: int, classes: int, dims: int = 2, width: int = 8,
-        plan: NetworkPlan | None = None,
+        plan: NetworkPlan | None = None, per_pixel: bool = True,
     ) -> None:  # fmt: skip
         super().__init__()
         self.raters, self.classes = raters, classes
         features = max(2 * width, raters * classes)
         self.features = nn.Sequential(unet(in_channels, features, dims, plan, width), nn.PReLU())
-        self.heads = PixelHeads(features, raters, classes)
+        self.errors = PixelHeads(features, raters, classes) if per_pixel else GlobalAnnotators(raters, classes)
         self.drawings = nn.Conv1d(features, raters * classes, kernel_size=1)
 
     def forward(self, images: Tensor, raters: Tensor | None = None) -> Confusion:
         """Matrices of all raters, or of some (their positions)."""
-        return self.heads(self.features(images), raters)
+        needs_features = isinstance(self.errors, PixelHeads)
+        return self.errors(self.features(images) if needs_features else images, raters)
 
     def foretell(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """Log-probabilities (batch, raters, classes, *spatial) of all raters' labels, and the features behind them."""

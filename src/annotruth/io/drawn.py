@@ -1,0 +1,331 @@
+"""Collect what raters drew, image by image, as labelling tools export it; tell apart whom and what they name alike."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pandas as pd
+
+from annotruth.errors import InputError, shorten
+from annotruth.io.contents import Contents, Item, Mask, name_items, name_raters
+from annotruth.io.files import case_of, image_header, suffix_of
+from annotruth.io.problems import Problem, Report, place, reporting
+from annotruth.io.rasterise import MAX_PIXELS
+from annotruth.io.shapes import Shape, paint_shapes
+from annotruth.validation import MAX_MASK_CLASSES
+
+BACKGROUND = "background"
+MANY = 20
+"""Files of a folder that are looked at to tell what it is."""
+
+
+@dataclass
+class _Drawing:
+    file: Path
+    shapes: Sequence[Shape]
+
+
+@dataclass
+class _Picture:
+    size: tuple[int, int]
+    drawings: dict[Any, _Drawing] = field(default_factory=dict)
+
+
+class Drawn:
+    """What raters drew, to be added image by image and rater by rater, and given as :class:`Contents`.
+
+    Parameters
+    ----------
+    path : the source: images are looked for in it, or beside it, unless ``images`` says where
+    duplicates : a rater's drawing that another one of the same image replaces is a problem ("error"), or not
+    """
+
+    def __init__(self, path: Path, report: Report, images: Path | None = None, duplicates: str = "error") -> None:
+        self._path, self._report, self._images, self._duplicates = path, report, images, duplicates
+        self._pictures: dict[str, _Picture] = {}
+        self._raters: dict[Any, str] = {}
+        self._labels: list[str] = []
+        self._aliases: dict[str, str] = {}
+        self._origins: dict[str, str] = {}
+        self.notes: list[str] = []
+        self.rater_info: dict[Any, dict[str, Any]] = {}
+
+    def call(self, image: str, alias: str, origin: str) -> None:
+        """Say by which other path an image may be found, and what the source itself calls it."""
+        self._aliases[image], self._origins[image] = alias, origin
+
+    def size_of(self, image: str) -> tuple[int, int]:
+        """An image's (height, width), from its file: for tools that do not write it down."""
+        file = find_image([image, self._aliases.get(image, image)], self._look_in)
+        if file is None:
+            raise InputError(
+                f"the file does not tell the size of the image {image}, and the image was not found. "
+                "Name the folder of images, --images."
+            )
+        height, width = image_header(file, 2, place(file, image)).shape[1:]
+        return height, width
+
+    @property
+    def _look_in(self) -> list[Path]:
+        return folders_of_images(self._path, self._images)
+
+    def declare(self, labels: Sequence[str]) -> None:
+        """Name classes in the order in which they shall be numbered; others follow as they are met."""
+        self._labels += [label for label in dict.fromkeys(labels) if label not in self._labels]
+
+    def add(
+        self, file: Path, image: str, size: tuple[int, int], rater: Any, rater_name: str, shapes: Sequence[Shape]
+    ) -> None:
+        """Add what one rater drew on one image; no shape means that the rater saw nothing there.
+
+        Parameters
+        ----------
+        file : where it stands, for messages
+        image : the image's path, as the source names it
+        size : (height, width)
+        rater, rater_name : what tells the rater from others, and what the source shows
+        shapes : the last on top
+        """
+        where = place(file, image, rater_name)
+        if min(size) < 1 or size[0] * size[1] > MAX_PIXELS:
+            raise InputError(f"{where}: an image of {size[0]}×{size[1]} pixels cannot be. Correct height and width.")
+        picture = self._pictures.setdefault(image, _Picture(size))
+        if picture.size != size:
+            here, there = (f"{height}×{width}" for height, width in (size, picture.size))
+            raise InputError(f"{where}: the image has {here} pixels here, {there} elsewhere. Correct one of the two.")
+        self._raters.setdefault(rater, rater_name)
+        if rater in picture.drawings:
+            message = "the rater labelled this image twice; the later one counts."
+            severity = "fatal" if self._duplicates == "error" else "warning"
+            advice = "Remove one of the two, or accept the later: --duplicates keep-last."
+            self._report(Problem(severity, file, image, rater_name, message, advice))  # type: ignore[arg-type]
+        self.declare([shape.label for shape in shapes])
+        picture.drawings[rater] = _Drawing(file, shapes)
+
+    def contents(self) -> Contents:
+        """Give all that was added, with the images that were found."""
+        classes = tuple(sorted(self._labels, key=lambda label: label.casefold() != BACKGROUND))
+        if not classes or classes[0].casefold() != BACKGROUND:
+            classes = (BACKGROUND, *classes)
+        if len(classes) > MAX_MASK_CLASSES:
+            raise InputError(f"{self._path}: {len(classes)} classes; masks hold at most {MAX_MASK_CLASSES}.")
+        names, raters = name_items(list(self._pictures)), name_raters(self._raters)
+        items = []
+        for path, picture in self._pictures.items():
+            masks = {
+                raters[rater]: Mask(drawing.file, partial(paint_shapes, drawing.shapes, picture.size, classes))
+                for rater, drawing in picture.drawings.items()
+            }
+            items.append(Item(names[path], picture.size, masks, origin=self._origins.get(path, path)))
+        paths = [(path, self._aliases.get(path, path)) for path in self._pictures]
+        items = put_images(items, paths, self._path, self._look_in, self._report, self.notes)
+        info = {raters[rater]: known for rater, known in self.rater_info.items() if rater in raters}
+        return Contents(classes, items, rater_info=info, notes=self.notes)
+
+
+class Answered:
+    """What raters answered, one class per image, to be added answer by answer, and given as :class:`Contents`."""
+
+    def __init__(self, path: Path, report: Report, images: Path | None = None) -> None:
+        self._path, self._report, self._images = path, report, images
+        self._rows: list[dict[str, Any]] = []
+        self._raters: dict[Any, str] = {}
+        self._origins: dict[str, str] = {}
+        self.notes: list[str] = []
+        self.rater_info: dict[Any, dict[str, Any]] = {}
+
+    def call(self, image: str, origin: str) -> None:
+        """Say what the source itself calls an image."""
+        self._origins[image] = origin
+
+    def add(self, image: str, rater: Any, rater_name: str, label: str, **more: Any) -> None:
+        """Add one answer; ``more`` is kept in columns of its own."""
+        self._raters.setdefault(rater, rater_name)
+        self._rows.append({"item": image, "rater": rater, "label": label, **more})
+
+    def contents(self) -> Contents:
+        """Give all answers, with the images that were found."""
+        paths = list(dict.fromkeys(row["item"] for row in self._rows))
+        names, raters = name_items(paths), name_raters(self._raters)
+        items = put_images(
+            [Item(names[path], (), origin=self._origins.get(path, path)) for path in paths],
+            [(path,) for path in paths], self._path, folders_of_images(self._path, self._images), self._report,
+            self.notes,
+        )  # fmt: skip
+        kept = {item.name for item in items}
+        rows = [{**row, "item": names[row["item"]], "rater": raters[row["rater"]]} for row in self._rows]
+        kept_rows = [row for row in rows if row["item"] in kept]
+        table = pd.DataFrame(kept_rows if kept_rows else {"item": [], "rater": [], "label": []})
+        info = {raters[rater]: known for rater, known in self.rater_info.items() if rater in raters}
+        return Contents(None, items, table, rater_info=info, notes=self.notes)
+
+
+def folders_of_images(source: Path, images: Path | None) -> list[Path]:
+    """Where to look for images: where they are said to be, or in the source, or beside it."""
+    if images is not None and not images.is_dir():
+        raise InputError(f"{images}: there is no such folder of images.")
+    home = source if source.is_dir() else source.parent
+    return [images] if images is not None else [home, home / "images"]
+
+
+def put_images(
+    items: list[Item], paths: Sequence[Sequence[str]], source: Path, look_in: list[Path], report: Report,
+    notes: list[str],
+) -> list[Item]:  # fmt: skip
+    """Put images to items, by the paths that the source gives; where some are found, items without one are left out.
+
+    Parameters
+    ----------
+    paths : each item's image, as the source names it, and other names
+    look_in : folders
+    """
+    found = [find_image(each, look_in) for each in paths]
+    if not any(found):
+        notes.append("No image was found, so the cases have none; --images names their folder.")
+        return items
+    _warn_of_unused([file for file in found if file is not None], report)
+    kept = []
+    for item, (path, *_), file in zip(items, paths, found):
+        if file is None:
+            message = f"there is no image {path} in {shorten(list(map(str, look_in)))}, as there is for others."
+            report(Problem("fatal", source, item.name, None, message, "Add the image, or remove its annotations."))
+            continue
+        with reporting(report, file, item.name):
+            size = image_header(file, 2, place(file, item.name)).shape[1:]
+            if item.shape and size != item.shape:
+                here, there = ("×".join(map(str, each)) for each in (size, item.shape))
+                raise InputError(f"the image has {here} pixels, its annotations say {there}. Give the image drawn on.")
+            item.image = file
+            kept.append(item)
+    return kept
+
+
+def _warn_of_unused(found: list[Path], report: Report) -> None:
+    """Warn of images that lie beside those found, and that nothing speaks of."""
+    used = set(found)
+    for folder in dict.fromkeys(file.parent for file in found):
+        files = (file for file in sorted(folder.iterdir()) if suffix_of(file) is not None and file.is_file())
+        unused = [file.name for file in files if file not in used]
+        if unused:
+            message = f"there are no annotations of {len(unused)} of the images: {shorten(unused)}."
+            report(Problem("warning", folder, None, None, message, "They are left out."))
+
+
+def find_image(paths: Sequence[str], folders: Sequence[Path]) -> Path | None:
+    """Find an image below the folders, never outside, in a format we know: by its path, or the end of it.
+
+    Small letters and capitals are the same, and a name without a suffix (CVAT's frames) may have any.
+    """
+    for path in dict.fromkeys(paths):
+        parts = [part for part in PurePosixPath(path.replace("\\", "/")).parts if part not in ("/", "..", ".")]
+        for folder in folders:
+            for start in range(len(parts)):
+                file = folder.joinpath(*parts[start:])
+                if suffix_of(file) is not None and file.is_file():
+                    return file
+                if file.parent.is_dir():
+                    found = _images_in(file.parent, file.parent.stat().st_mtime_ns).get(file.name.lower())
+                    if found is not None:
+                        return found
+    return None
+
+
+@lru_cache(maxsize=8)
+def _images_in(folder: Path, changed: int) -> dict[str, Path]:
+    """Images of a folder by name in small letters, with and, where that is one alone, without the suffix."""
+    files = [file for file in sorted(folder.iterdir()) if suffix_of(file) is not None and file.is_file()]
+    stems = Counter(case_of(file).lower() for file in files)
+    alone = {case_of(file).lower(): file for file in files if stems[case_of(file).lower()] == 1}
+    return alone | {file.name.lower(): file for file in files}
+
+
+@contextmanager
+def parsing(report: Report, file: Path, case: str | None = None, rater: str | None = None) -> Iterator[None]:
+    """Report what is wrong inside, also what a reader meets in a file that is not as its tool writes it."""
+    with reporting(report, file, case, rater):
+        try:
+            yield
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+            if isinstance(error, InputError):
+                raise
+            what = f"{error} is missing" if isinstance(error, KeyError) else " ".join(str(error).split())
+            raise InputError(f"this is not as the tool writes it ({what}). Export it anew, or correct it.") from error
+
+
+def rater_of_file(file: Path) -> str:
+    """Name a rater after a file, or after its folder where the file's name is the one that the tool gives to all."""
+    everybodys = ("annotations", "instances_default", "result", "export", "via_project", "via_region_data")
+    return file.parent.name if file.stem.lower() in everybodys and file.parent.name else file.stem
+
+
+def files_at(path: Path, pattern: str) -> list[Path]:
+    """The file itself, or those of a pattern in the folder and below; not what operating systems leave behind.
+
+    Examples
+    --------
+    >>> files_at(Path("no such folder"), "*.json")
+    []
+    """
+    if not path.is_dir():
+        return [path] if path.is_file() else []
+    return sorted(
+        file
+        for file in path.rglob(pattern)
+        if not any(part.startswith((".", "__MACOSX")) for part in file.relative_to(path).parts) and file.is_file()
+    )
+
+
+def json_files(path: Path) -> list[Path]:
+    """The JSON file itself, or those in the folder."""
+    files = files_at(path, "*.json")
+    return [file for file in files if file.suffix.lower() in (".json", ".geojson")]
+
+
+@lru_cache(maxsize=1)
+def _peeked(file: Path, changed: int, size: int) -> Any:
+    return read_json(file)
+
+
+def peek_json(file: Path) -> Any:
+    """Read a JSON file to see what it is; None where it cannot be read. The last one is kept, not to be changed."""
+    try:
+        about = file.stat()
+        return _peeked(file, about.st_mtime_ns, about.st_size)
+    except (OSError, InputError):
+        return None
+
+
+def own_json(path: Path, report: Report, is_own: Callable[[Any], bool]) -> Iterator[tuple[Path, Any]]:
+    """The JSON files at a path that a source knows as its own, with their content, which is not to be changed.
+
+    Those that cannot be read are reported, as nobody knows whose they are.
+    """
+    for file in json_files(path):
+        content = None
+        with reporting(report, file):
+            about = file.stat()
+            content = _peeked(file, about.st_mtime_ns, about.st_size)
+        if content is not None and is_own(content):
+            yield file, content
+    _peeked.cache_clear()
+
+
+def read_json(file: Path) -> Any:
+    """Read a JSON file; what is wrong with it is said in a sentence."""
+    try:
+        return json.loads(file.read_text(encoding="utf-8-sig"))
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{file}: line {error.lineno}, column {error.colno} is not JSON: {error.msg}. Export the file anew."
+        ) from None
+    except RecursionError:
+        raise InputError(f"{file}: the JSON is nested too deeply to be read. Export the file anew.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{file}: cannot be read: {error}. Save it as UTF-8 text.") from error

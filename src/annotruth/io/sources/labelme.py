@@ -1,0 +1,93 @@
+"""Labelme: a JSON file per image, in a folder per rater."""
+
+from __future__ import annotations
+
+import base64
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from annotruth.errors import InputError
+from annotruth.io.contents import Contents
+from annotruth.io.drawn import MANY, Drawn, files_at, parsing, read_json
+from annotruth.io.problems import Report
+from annotruth.io.rasterise import box_ring, ellipse_ring
+from annotruth.io.shapes import Rings, Shape, Window
+from annotruth.io.sources import register
+from annotruth.io.sources.imports import ImportSource
+
+
+@register
+class Labelme(ImportSource):
+    """<rater>/<image>.json with "shapes", "imagePath", "imageHeight" and "imageWidth"."""
+
+    name = "Labelme folder"
+    key = "labelme"
+    description = "a folder of Labelme's JSON files, in a folder per rater: polygons, masks, boxes, circles"
+    kind = "masks"
+    holds = ("image", "mask", "polygon", "box", "ellipse")
+    identity = "the folder's name"
+    inputs = ("images", "duplicates")
+
+    def matches(self, path: Path) -> bool:
+        return path.is_dir() and any(_is_labelme(file) for file in files_at(path, "*.json")[:MANY])
+
+    def read(self, path: Path, report: Report, **inputs: Any) -> Contents:
+        drawn = Drawn(path, report, **inputs)
+        for file in files_at(path, "*.json"):
+            rater = file.parent.name
+            with parsing(report, file, file.stem, rater):
+                content = read_json(file)
+                if not _is_labelme(file):
+                    continue
+                image = str(content.get("imagePath") or f"{file.stem}.png")
+                told = content.get("imageHeight"), content.get("imageWidth")
+                size = (int(told[0]), int(told[1])) if None not in told else drawn.size_of(image)
+                drawn.add(file, image, size, rater, rater, [_shape(each) for each in content["shapes"]])
+        return drawn.contents()
+
+
+def _is_labelme(file: Path) -> bool:
+    """Whether the head of a file has Labelme's words; files with pictures in them are large."""
+    try:
+        with file.open("rb") as opened:
+            head = opened.read(1 << 16)
+    except OSError:
+        return False
+    return b'"shapes"' in head and (b'"imagePath"' in head or b'"points"' in head or b'"flags"' in head)
+
+
+def _shape(content: dict[str, Any]) -> Shape:
+    label, kind = str(content["label"]), content.get("shape_type") or "polygon"
+    points = np.array(content["points"], dtype=np.float64).reshape(-1, 2)
+    if not np.isfinite(points).all():
+        raise InputError(f"the points of a shape of {label} are not all numbers. Correct or remove it.")
+    if kind == "rectangle":
+        return Rings(label, (box_ring(*points.min(axis=0), *points.max(axis=0)),))
+    if kind == "circle":
+        radius = float(np.linalg.norm(points[1] - points[0]))
+        return Rings(label, (ellipse_ring((points[0, 0], points[0, 1]), (radius, radius)),))
+    if kind == "mask":
+        left, top = np.rint(points[0]).astype(int).tolist()
+        right, bottom = np.rint(points[1]).astype(int).tolist()
+        return Window(label, left, top, (bottom - top + 1, right - left + 1), png_pixels, content["mask"])
+    if kind not in ("polygon", "oriented_rectangle"):
+        raise InputError(f"a shape of {label} is a {kind}, which has no area. Draw a polygon, or remove it.")
+    return Rings(label, (points,))
+
+
+def png_pixels(code: str, size: tuple[int, int]) -> np.ndarray:
+    """Pixels of a PNG in base64, as Labelme writes masks."""
+    try:
+        with Image.open(io.BytesIO(base64.b64decode(code)), formats=["PNG"]) as picture:
+            if (picture.height, picture.width) != size:
+                here, there = (f"{height}×{width}" for height, width in ((picture.height, picture.width), size))
+                raise InputError(f"a mask has {here} pixels, its corners tell of {there}. Export it anew.")
+            return np.array(picture.convert("L")) > 0
+    except InputError:
+        raise
+    except Exception as error:  # a damaged picture can raise anything inside its parser
+        raise InputError(f"a mask is not a PNG in base64 ({error}). Export it anew.") from error
