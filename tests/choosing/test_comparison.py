@@ -14,7 +14,8 @@ RNG = np.random.default_rng(0)
 NOISE = RNG.normal(0, 1, (2, ITEMS))
 FOUND = Comparison(
     "masks", tuple(f"case_{number}" for number in range(ITEMS)), None, ("majority", "pixel-cm"), 2, 2,
-    np.ones(ITEMS, dtype=bool), np.array([[60.0], [50.0]]) + NOISE, np.full(ITEMS, 100.0), np.array([0.9, 0.8]), None,
+    np.ones(ITEMS, dtype=bool), np.array([[60.0], [50.0]]) + NOISE, np.full(ITEMS, 100.0), np.zeros(2, dtype=bool),
+    np.array([0.9, 0.8]), None,
     np.array([1.0, 2.0]), {},
 )  # fmt: skip
 
@@ -52,6 +53,14 @@ def test_little_known_truth_is_shown_but_does_not_decide():
 def test_items_of_one_patient_are_not_enough_to_decide_by():
     found = replace(with_truth(ITEMS, (0.9, 0.8)), groups=tuple("ab" * (ITEMS // 2)))
     assert found.verdict.by == "labels"
+
+
+def test_a_method_that_swaps_classes_is_not_taken_unless_all_do():
+    found = replace(FOUND, swapped=np.array([False, True]))
+    assert found.recommended == "majority"
+    assert "Careful: most labels call the classes that pixel-cm predicted by other names" in " ".join(found.advice)
+    assert found.table["method"].tolist() == ["majority", "pixel-cm"]
+    assert replace(FOUND, swapped=np.ones(2, dtype=bool)).recommended == "pixel-cm"
 
 
 def test_advice_warns_where_predictions_tell_nothing():

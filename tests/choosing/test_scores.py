@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from annotruth import Annotations
-from annotruth.choosing.scores import KnownTruth, agreement, answer_lengths, told_lengths
+from annotruth.choosing.scores import KnownTruth, agreement, answer_lengths, swaps_classes, told_lengths
 from annotruth.errors import InputError
 from annotruth.simulate import noisy_digits, simulate_masks
 
@@ -90,3 +90,21 @@ def test_gold_that_tells_nothing_or_does_not_fit_is_refused():
         KnownTruth(ann, np.full((2, 4, 4), 255, dtype=np.uint8))
     with pytest.raises(InputError, match="item_1, gold"):
         KnownTruth(ann, {"item_1": np.zeros((5, 5), dtype=np.uint8)})
+
+
+def test_swapped_classes_are_told_as_short_and_so_are_looked_for():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, 60)
+    matrix = np.stack([np.where(rng.random(60) < 0.2, rng.integers(0, 3, 60), truth) for _ in range(3)], axis=1)
+    ann, turned = Annotations.from_answers(matrix), (truth + 1) % 3
+    np.testing.assert_allclose(told_lengths(ann, list(truth)), told_lengths(ann, list(turned)))
+    assert not swaps_classes(ann, list(truth))
+    assert swaps_classes(ann, list(turned))
+
+
+def test_raters_who_draw_little_do_not_make_true_masks_look_swapped():
+    _, truth, _ = noisy_digits(8)
+    ann = simulate_masks(truth, ["good", "blank", "blank", "blank"]).annotations()
+    assert not swaps_classes(ann, list(truth))
+    assert not swaps_classes(ann, list(0 * truth))
+    assert swaps_classes(ann, list(1 - truth))

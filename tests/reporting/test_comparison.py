@@ -19,7 +19,8 @@ def found() -> Comparison:
     known = np.array([[0.8, np.nan, 0.9], [0.9, np.nan, 0.9]])
     return Comparison(
         "masks", ("a", "b", "c"), None, ("majority", "pixel-cm"), 3, 2, np.ones(3, dtype=bool), lengths,
-        np.full(3, 50.0), np.array([0.9, 0.95]), known, np.array([1.0, 2.0]), {"majority": ("<b>careful</b>",)},
+        np.full(3, 50.0), np.zeros(2, dtype=bool), np.array([0.9, 0.95]),
+        known, np.array([1.0, 2.0]), {"majority": ("<b>careful</b>",)},
         settings={"max_epochs": 3},
     )  # fmt: skip
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from annotruth.choosing.verdict import ALIKE, MIN_KNOWN, Verdict, choose, differences, in_words
+from annotruth.errors import shorten
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,8 @@ class Comparison:
     lengths : (methods, items) nats that it takes to tell all raters' labels of an item once it is predicted, the mean
         over seeds; less is better
     baseline : (items,) the same where nothing is predicted
+    swapped : (methods,) whether raters mostly call the predicted classes by each other's names; without truth, such a
+        method is not recommended
     agreement : (methods,) how far predictions of different seeds agree; None where there is one seed
     known : (methods, items) Dice, or 1 and 0 where a class is right and wrong, nan where the truth is not known; None =
         it is known nowhere
@@ -40,6 +43,7 @@ class Comparison:
     labelled: np.ndarray
     lengths: np.ndarray
     baseline: np.ndarray
+    swapped: np.ndarray
     agreement: np.ndarray | None
     known: np.ndarray | None
     seconds: np.ndarray
@@ -51,6 +55,11 @@ class Comparison:
     def score_name(self) -> str:
         """What predictions are scored by where the truth is known."""
         return "dice" if self.kind == "masks" else "accuracy"
+
+    @property
+    def digits(self) -> int:
+        """Decimals of nats that are worth telling: few answers take few nats."""
+        return 1 if self.kind == "masks" else 3
 
     @property
     def with_truth(self) -> np.ndarray:
@@ -71,7 +80,14 @@ class Comparison:
         units = np.asarray(self.items if self.groups is None else self.groups)[counted]
         if known is not None and len(np.unique(units)) >= MIN_KNOWN:
             return choose(self.methods, -known[0], known[1], list(self.seconds), "truth")
-        return choose(self.methods, *self.length_differences(), list(self.seconds))
+        return self._by_labels()
+
+    def _by_labels(self) -> Verdict:
+        """The verdict without truth: of methods that call classes as raters do, where there are any."""
+        mean, error = self.length_differences()
+        allowed = np.flatnonzero(~self.swapped) if not self.swapped.all() else np.arange(len(self.methods))
+        part = np.ix_(allowed, allowed)
+        return choose([self.methods[one] for one in allowed], mean[part], error[part], list(self.seconds[allowed]))
 
     @property
     def recommended(self) -> str:
@@ -83,10 +99,14 @@ class Comparison:
         """Which method to take and how sure that is, in sentences."""
         verdict = self.verdict
         unit = {"labels": "nats per item", "truth": "Dice" if self.kind == "masks" else "of the items"}[verdict.by]
-        return [*in_words(verdict, unit), *self._doubts(verdict), *self.notes]
+        return [
+            *in_words(verdict, unit, self.digits if verdict.by == "labels" else 4),
+            *self._doubts(verdict),
+            *self.notes,
+        ]
 
     def _doubts(self, verdict: Verdict) -> Iterator[str]:
-        by_labels = choose(self.methods, *self.length_differences(), list(self.seconds))
+        by_labels = self._by_labels()
         position = self.methods.index(by_labels.best)
         both = np.stack([self.lengths[position], self.baseline])
         mean, error = differences(both, self.groups, self.labelled)
@@ -95,13 +115,20 @@ class Comparison:
                 "Careful: no method's predictions make the raters' labels easier to tell than no predictions at all. "
                 "Train longer, or give more items."
             )
+        mean, error = self.length_differences()
+        rivals = self.swapped & (mean[:, position] <= ALIKE * error[:, position])
+        if rivals.any():
+            names = shorten([self.methods[one] for one in np.flatnonzero(rivals)])
+            yield (
+                f"Careful: most labels call the classes that {names} predicted by other names, as if classes were "
+                "swapped. Raters who err alike may cause this: look at some items."
+            )
         count = int(self.with_truth.sum())
         if verdict.by == "truth":
             told = f"This is by the known truth of {count} items"
-            agree = verdict.recommended in by_labels.alike
             yield (
                 f"{told}, and without it everybody's labels would say the same."
-                if agree
+                if verdict.recommended == by_labels.recommended
                 else f"{told}; without it, everybody's labels would have spoken for {by_labels.recommended}."
             )
         elif count:
@@ -116,7 +143,7 @@ class Comparison:
     def table(self) -> pd.DataFrame:
         """A row for each method, the best first."""
         verdict = self.verdict
-        best = self.methods.index(choose(self.methods, *self.length_differences(), list(self.seconds)).best)
+        best = self.methods.index(self._by_labels().best)
         mean, error = self.length_differences()
         rows: dict[str, Any] = {
             "method": self.methods,
@@ -131,7 +158,8 @@ class Comparison:
             rows[self.score_name] = np.nanmean(self.known, axis=1)
         rows["seconds"] = self.seconds
         rows["warned"] = [len(self.warned.get(name, ())) for name in self.methods]
+        rows["swapped"] = self.swapped
         rows["alike"] = [name in verdict.alike for name in self.methods]
         rows["recommended"] = [name == verdict.recommended for name in self.methods]
-        first = [self.score_name] if verdict.by == "truth" else ["message"]
-        return pd.DataFrame(rows).sort_values(first, ascending=verdict.by == "labels", ignore_index=True, kind="stable")
+        by, up = ([self.score_name], False) if verdict.by == "truth" else (["swapped", "message"], True)
+        return pd.DataFrame(rows).sort_values(by, ascending=up, ignore_index=True, kind="stable")

@@ -14,7 +14,7 @@ import numpy as np
 
 from annotruth.choosing.comparison import Comparison
 from annotruth.choosing.crowd import NEED_OVERLAP, Crowd, look_at, refuse_crowd, refuse_without_overlap
-from annotruth.choosing.scores import KnownTruth, Predictions, agreement, told_lengths
+from annotruth.choosing.scores import KnownTruth, Predictions, agreement, swaps_classes, told_lengths
 from annotruth.choosing.trainings import Trained, Training, keep, read_kept, train
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError, shorten
@@ -107,6 +107,7 @@ def compare(
     return Comparison(
         ann.kind, ann.items, ann.groups, tuple(chosen), folds, seeds, np.asarray(crowd.labelled.any(axis=1)),
         np.stack([one.lengths for one in scored]), told_lengths(ann, nothing),
+        np.array([one.swapped for one in scored]),
         None if seeds < 2 else np.array([one.agreement for one in scored]),
         known if np.isfinite(known).any() else None,
         np.array([one.seconds for one in scored]),
@@ -182,6 +183,7 @@ def _reread(kept: Path, training: Training, annotations: Annotations) -> Trained
 @dataclass(frozen=True)
 class _Scored:
     lengths: np.ndarray
+    swapped: bool
     agreement: float
     known: np.ndarray
     seconds: float
@@ -198,6 +200,7 @@ def _score(ann: Annotations, truth: KnownTruth, trained: Sequence[Sequence[Train
     agreed = agreement(ann, by_seed)
     return _Scored(
         np.mean([told_lengths(ann, one) for one in by_seed], axis=0),
+        any(swaps_classes(ann, one) for one in by_seed),
         float("nan") if agreed is None else float(agreed.mean()),
         np.mean([truth.scores(one) for one in by_seed], axis=0),
         float(np.mean([each.seconds for each in every])),

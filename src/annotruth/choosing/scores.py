@@ -7,9 +7,11 @@ from itertools import combinations
 from typing import overload
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from annotruth.data.annotations import Annotations
 from annotruth.data.answers import Answers
+from annotruth.data.confusion import confusion_counts, normalise_rows
 from annotruth.errors import InputError
 from annotruth.fusion.gold import Gold, GoldMasks, gold_answers
 from annotruth.methods.foretelling import UNSEEN, message_lengths
@@ -18,6 +20,10 @@ from annotruth.validation import MISSING_LABEL, MISSING_PIXEL
 
 Predictions = Sequence[np.ndarray]
 """A prediction per item: (*spatial) class numbers, or one class number, ()."""
+
+
+SWAPPED = 0.05
+"""By how much, summed over classes, other names must fit the raters' labels better for classes to count as swapped."""
 
 
 class _ItemMasks(Sequence[np.ndarray]):
@@ -107,6 +113,37 @@ def _counts(keys: np.ndarray) -> np.ndarray:
     """How often each entry's key occurs."""
     _, place, counts = np.unique(keys, return_inverse=True, return_counts=True)
     return counts[place.ravel()]
+
+
+def swaps_classes(annotations: Annotations, predictions: Predictions) -> bool:
+    """Whether raters mostly call the predicted classes by each other's names.
+
+    The length of a message does not depend on what classes are called: labels can be told as well by a prediction that
+    takes every class for another. So the names are held against those that raters give to the same items.
+
+    Examples
+    --------
+    >>> annotations = Annotations.from_answers(np.array([[0, 0], [1, 1], [0, 1], [1, 1]]))
+    >>> swaps_classes(annotations, [0, 1, 0, 1]), swaps_classes(annotations, [1, 0, 1, 0])
+    (False, True)
+    """
+    classes = len(annotations.classes)
+    if annotations.kind == "labels":
+        answers, predicted = annotations.answers, np.asarray(predictions, dtype=np.int64)
+        met, numbers = np.unique(np.concatenate([predicted[answers.item], answers.label]), return_inverse=True)
+        told_by, label = np.split(numbers.ravel(), 2)
+        counts = confusion_counts(told_by, label, len(met))
+    else:
+        masks = _ItemMasks(annotations)
+        counts = sum(
+            (confusion_counts(one[None], masks[index], classes) for index, one in enumerate(predictions)),
+            start=np.zeros((classes, classes), dtype=np.int64),
+        )
+    predicted_at_all = counts.any(axis=1)
+    shares = normalise_rows(counts)[predicted_at_all]
+    rows, names = linear_sum_assignment(shares, maximize=True)
+    own = shares[rows, np.flatnonzero(predicted_at_all)]
+    return bool(shares[rows, names].sum() > own.sum() + SWAPPED)
 
 
 def agreement(annotations: Annotations, by_seed: Sequence[Predictions]) -> np.ndarray | None:

@@ -130,7 +130,7 @@ def simplicity(method: str, seconds: float) -> tuple[int, float, str]:
     return SIMPLEST.index(method) if method in SIMPLEST else len(SIMPLEST), seconds, method
 
 
-def in_words(verdict: Verdict, unit: str) -> list[str]:
+def in_words(verdict: Verdict, unit: str, digits: int = 1) -> list[str]:
     """Say which method to take, and how sure that is.
 
     Examples
@@ -154,7 +154,6 @@ def in_words(verdict: Verdict, unit: str) -> list[str]:
         told.append("No method can be told apart from the best: more items or more seeds may tell.")
         return told
     (lead, error), rival = verdict.lead, verdict.rival
-    digits = 1 if verdict.by == "labels" else 4
     by = f"by {lead:.{digits}f} ± {error:.{digits}f} {unit}"
     times = f" ({lead / error:.1f} standard errors)" if error > 0 else ""
     said = {"clear": "is clear", "likely": "is likely", "weak": "is far from sure"}[verdict.sure]

@@ -96,8 +96,10 @@ def _print_table(found: Comparison) -> None:
         table.add_column(head, justify="right")
     for row in rows.to_dict("records"):
         written = {
-            "message": f"{row['message']:.1f}",
-            "behind": f"{row['behind']:.1f} ± {row['behind_error']:.1f}" if row["behind"] else "–",
+            "message": f"{row['message']:.{found.digits}f}",
+            "behind": f"{row['behind']:.{found.digits}f} ± {row['behind_error']:.{found.digits}f}"
+            if row["behind"]
+            else "–",
             "shorter": f"{row['shorter']:.0%}",
             "agreement": f"{row.get('agreement', 0):.3f}",
             found.score_name: f"{row.get(found.score_name, 0):.3f}",

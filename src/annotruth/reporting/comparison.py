@@ -39,7 +39,7 @@ def write_comparison(comparison: Comparison, folder: str | Path) -> Path:
     >>> scores = np.array([[3.0, 4.0, 3.0], [5.0, 7.0, 4.0]])
     >>> found = Comparison(
     ...     "masks", ("a", "b", "c"), None, ("majority", "staple"), 3, 1, np.ones(3, bool), scores, np.full(3, 9.0),
-    ...     None, None, np.array([1.0, 2.0]), {},
+    ...     np.zeros(2, bool), None, None, np.array([1.0, 2.0]), {},
     ... )
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     page = write_comparison(found, folder)
