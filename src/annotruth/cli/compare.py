@@ -83,7 +83,7 @@ def _load(cases: Path, gold: Path | None, inputs: dict[str, Path | None], duplic
     if source.kind == "labels" and "images" in source.inputs and not any(inputs.values()):
         raise InputError(f"{cases}: a {source.name} needs its pictures, --images FOLDER, or features, --features FILE.")
     truth = None if gold is None else source.find_truth(gold)
-    return load(cases, truth, duplicates=duplicates, **inputs)
+    return load(cases, truth, images=inputs["images"], features=inputs["features"], duplicates=duplicates)
 
 
 def _print_table(found: Comparison) -> None:
