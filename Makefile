@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test setup docs tables bench clean
+.PHONY: demo test hostile soak wheel setup docs tables bench clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -31,6 +31,18 @@ test: $(VENV)/.installed-test
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -q
+
+# Every bad input there is, to every verb (about ten minutes), and jobs that are killed and go on. Both keep their counts.
+hostile: $(VENV)/.installed-test
+	$(BIN)/python -W ignore -m tests.hostile --write
+
+MINUTES ?= 30
+soak: $(VENV)/.installed-test
+	$(BIN)/python -W ignore -m tools.soak --minutes $(MINUTES) --kills 200 --write
+
+# Wheel and source package, installed into empty environments and used from another folder.
+wheel: $(VENV)/.installed-test
+	$(BIN)/python -m tools.wheel
 
 docs: $(VENV)/.installed-docs
 	$(BIN)/mkdocs build --strict

@@ -13,6 +13,7 @@ SOURCE = TESTS.parent / "src" / "annotruth"
 
 TOPICS = {
     "test_mirror.py": "is about the tests themselves",
+    "test_packages.py": "wheel and source package as they are built",
     "cli/test_drawings.py": "coarse drawings go through simulate, check, train and report",
     "cli/test_labels.py": "a label table goes through all verbs, on one study that is trained on once",
     "docs/test_docstrings.py": "docstrings as the site shows them",
@@ -22,6 +23,7 @@ TOPICS = {
     "experiments/data/test_mask_data.py": "what all data of experiments on masks have in common",
     "fusion/folder/test_many_workers.py": "threads, processes and Dask must come to the same bits",
     "fusion/test_memory.py": "is measured in a process of its own, over the whole of fusion",
+    "hostile/test_hostile.py": "bad input of every kind, to every verb",
     "io/sources/test_case_folder_drawings.py": "drawings, which case folders may hold beside masks",
     "io/sources/test_case_folder_sound.py": "case folders of which some cases are bad",
     "io/sources/test_hostile.py": "files of all labelling tools with odd values in odd places",

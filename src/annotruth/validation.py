@@ -74,8 +74,12 @@ def strange_labels(array: np.ndarray, n_classes: int) -> bool:
 
 
 def finite_image(array: np.ndarray, where: str) -> np.ndarray:
-    """Give an image, or a feature vector, as float32, refusing NaN and infinities."""
-    array = np.asarray(array, dtype=np.float32)
+    """Give an image, or a feature vector, as float32, refusing NaN, infinities and what is no real number."""
+    array = np.asarray(array)
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"{where}: the image holds {array.dtype} values. Save it with real numbers.")
+    with np.errstate(over="ignore"):
+        array = array.astype(np.float32, copy=False)
     bad = array.size - int(np.isfinite(array).sum())
     if bad and array.ndim == 1:
         columns = shorten([str(column) for column in np.flatnonzero(~np.isfinite(array))])

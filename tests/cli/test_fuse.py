@@ -15,6 +15,7 @@ import pytest
 import annotruth as at
 from annotruth.fusion.checks import noisy_masks
 from annotruth.io import write_case_folder
+from annotruth.io.locks import only_writer
 
 Run = Callable[..., Any]
 
@@ -172,3 +173,25 @@ for arguments in (["--help"], ["check", {str(cases)!r}], ["fuse", {str(cases)!r}
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert (out / "raters.csv").is_file()
+
+
+def test_two_fusions_into_one_folder_are_kept_apart(cases, out, annotruth):
+    with only_writer(out):
+        refused = annotruth("fuse", cases, "-o", out)
+    assert refused.code == 2
+    assert "another job (process" in refused.err
+    assert not out.exists()
+
+
+def test_a_signal_ends_a_fusion_with_its_exit_code_and_leaves_no_halves(cases, out):
+    program = (
+        "import sys, signal; import annotruth.fusion.folder as f;"
+        "f.write_json = lambda *a: signal.raise_signal(signal.SIGTERM);"
+        f"sys.argv = ['annotruth', 'fuse', {str(cases)!r}, '-o', {str(out)!r}];"
+        "from annotruth.cli import main; main()"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert ended.returncode == 143, ended.stderr
+    assert "Stopped by SIGTERM. Files in the folder are whole" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert not list(out.rglob(".annotruth*"))

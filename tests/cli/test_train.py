@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +20,7 @@ from PIL import Image
 
 from annotruth import Segmenter
 from annotruth.io.formats import png
+from annotruth.io.locks import only_writer
 from annotruth.training import runs
 
 # Trainings of one epoch: a model that knows little is rightly doubted.
@@ -272,3 +277,50 @@ def test_folds_are_kept_unless_told_otherwise(annotruth: Run, home: Path, folds:
         assert ended.code == 2
         assert "already holds a run; go on with --resume, or start anew with --overwrite" in ended.err
     assert fingerprint(folds) == before
+
+
+# A run that is cut off by signals, in a process of its own.
+
+
+def start(*command: object) -> subprocess.Popen[str]:
+    line = [sys.executable, "-m", "annotruth", *map(str, command), "--quiet", "--accelerator", "cpu"]
+    return subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129), ("SIGINT", 130)])
+def test_a_signal_ends_training_with_its_exit_code_and_says_how_to_go_on(home, out, name, code):
+    begun = start("train", home / "cases", "-o", out, "--method", "mean", "--epochs", 500, "--patience", 500)
+    last = out / "checkpoints" / "last.ckpt"
+    try:
+        for _ in range(600):
+            if last.is_file():
+                break
+            time.sleep(0.1)
+        begun.send_signal(getattr(signal, name))
+        said = begun.communicate(timeout=60)[1]
+    finally:
+        begun.kill()
+    assert begun.returncode == code, said
+    assert f"Stopped by {name}. Go on with: annotruth train {home / 'cases'} -o {out} --resume" in said
+    assert "Traceback" not in said
+    assert not (out / "model.annotruth").exists()
+    assert not (out / ".annotruth.lock").exists()
+
+
+def test_a_run_cut_off_before_its_first_checkpoint_starts_over_with_resume(home, out, annotruth):
+    asked = ("train", home / "cases", "-o", out, "--method", "mean", "--epochs", 1, "--quiet", "--accelerator", "cpu")
+    assert annotruth(*asked).code == 0
+    whole = (out / "model.annotruth").read_bytes()
+    shutil.rmtree(out / "checkpoints")
+    (out / "model.annotruth").unlink()
+    again = annotruth("train", home / "cases", "-o", out, "--resume", "--quiet", "--accelerator", "cpu")
+    assert again.code == 0, again.err
+    assert (out / "model.annotruth").read_bytes() == whole
+
+
+def test_two_trainings_into_one_folder_are_kept_apart(home, out, annotruth):
+    with only_writer(out):
+        refused = annotruth("train", home / "cases", "-o", out, "--epochs", 1, "--quiet", "--accelerator", "cpu")
+    assert refused.code == 2
+    assert "is writing there" in refused.err
+    assert not out.exists()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import annotruth as at
+from annotruth.errors import InputError
 
 
 def test_mean_label_is_the_share_of_votes() -> None:
@@ -47,3 +48,9 @@ def test_items_without_answers_get_the_prior_and_are_flagged() -> None:
         fused = at.MajorityVote().fit(answers)
     np.testing.assert_allclose(fused.predict_proba()[3], [1 / 3, 2 / 3])
     assert fused.unlabelled_.tolist() == [0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("estimator", [at.MajorityVote, at.DawidSkene])
+def test_a_table_without_a_single_answer_is_nothing_to_fuse(estimator):
+    with pytest.raises(InputError, match="nothing to fuse: nobody labelled any of the 3 items"):
+        estimator().fit(at.Annotations.from_answers(np.full((3, 2), -1), classes=["cat", "dog"]))

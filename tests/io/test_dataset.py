@@ -64,3 +64,24 @@ def test_channels_are_counted(cases, describe):
     describe(cases, channels=["red", "green", "blue"])
     with pytest.raises(InputError, match=r"a\.png \(case a\): the image has 1 channels, dataset\.json names 3"):
         load(cases)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ('{"classes": ' + "[" * 100_000, "nested too deeply"),
+        ('{"missing": ' + "9" * 5000 + "}", "number that is too long"),
+        (r'{"classes": ["background", "\ud800"]}', "is not written in UTF-8"),
+        (r'{"groups": {"\udc80": "a"}}', "is not written in UTF-8"),
+    ],
+)
+def test_hostile_content_is_one_sentence(tmp_path, content, words):
+    (tmp_path / "dataset.json").write_text(content)
+    with pytest.raises(InputError, match=rf"dataset\.json: .*{words}"):
+        read_dataset(tmp_path)
+
+
+def test_a_link_to_a_device_without_end_is_not_followed(tmp_path):
+    (tmp_path / "dataset.json").symlink_to("/dev/zero")
+    with pytest.raises(InputError, match="this is a device"):
+        read_dataset(tmp_path)

@@ -15,6 +15,7 @@ import annotruth as at
 from annotruth.errors import InputError
 from annotruth.io import SOURCES, import_source, register
 from annotruth.io.contents import Contents, Item
+from annotruth.io.locks import only_writer
 from annotruth.io.problems import Problem, Report
 from annotruth.io.sources.imports import ImportSource
 
@@ -155,3 +156,12 @@ def test_answers_that_contradict_each_other_are_kept_only_if_asked(lines: type[I
         import_source(path, tmp_path / "out")
     import_source(path, tmp_path / "out", duplicates="keep-last")
     assert at.load(tmp_path / "out").answer_matrix().tolist() == [[1, -1], [-1, 0]]
+
+
+def test_two_imports_into_one_folder_do_not_meet(tmp_path):
+    draw(tmp_path / "drawn", "ann", "a", [[1, 1], [6, 1], [6, 5]])
+    with only_writer(tmp_path, ".cases.lock"), pytest.raises(InputError, match=r"another job .* is writing there"):
+        import_source(tmp_path / "drawn", tmp_path / "cases")
+    assert not (tmp_path / "cases").exists()
+    import_source(tmp_path / "drawn", tmp_path / "cases")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cases", "drawn"]

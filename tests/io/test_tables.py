@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import csv
+
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotruth import Annotations
+from annotruth.data.answers import sort_answers
 from annotruth.errors import AnnotruthError, InputError
 from annotruth.io import load, write_table, write_truth_table
+from annotruth.io.tables import load_table
 
 ROWS = pd.DataFrame(
     {"item": ["b", "a", "b", "c"], "rater": ["bob", "ann", "ann", "bob"], "label": ["dog", "cat", "cat", "dog"]}
@@ -154,3 +160,61 @@ def test_tables_are_not_written_for_masks_nor_under_other_suffixes(tmp_path):
     with pytest.raises(AnnotruthError, match="only a label table has answers"):
         write_table(tmp_path / "a.csv", Annotations.from_masks(np.zeros((1, 1, 2, 2), np.uint8)))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("empty", [float("nan"), "", None, "nan"])
+@pytest.mark.parametrize("column", ["item", "rater", "label"])
+def test_empty_cells_of_parquet_are_an_error_that_names_rows(tmp_path, empty, column):
+    frame = pd.DataFrame({"item": list("aab"), "rater": list("xyx"), "label": ["cat", "dog", "cat"]}, dtype=object)
+    frame.loc[1, column] = empty
+    if isinstance(empty, float):
+        frame[column] = [1.0, empty, 2.0]
+    frame.to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(InputError, match=f"row 2 has no {column}"):
+        load_table(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize("label", [["cat"], {"name": "cat"}, b"cat"])
+def test_parquet_labels_that_are_no_words_or_numbers_are_refused(tmp_path, label):
+    pa.parquet.write_table(pa.table({"item": ["a"], "rater": ["x"], "label": [label]}), tmp_path / "a.parquet")
+    with pytest.raises(InputError, match="the column 'label' holds"):
+        load_table(tmp_path / "a.parquet")
+
+
+FORMULAS = ["=1+1", "+cmd|calc", "-2+3", "@SUM(A1)", "\tx", "\rx", "'=quoted", "''@twice"]
+
+
+def test_names_that_spreadsheets_would_run_are_neutralised_and_read_back(tmp_path):
+    annotations = Annotations(
+        kind="labels", items=[f"{name}item" for name in FORMULAS], raters=["=rater", "-1"], classes=["@cat", "-2"],
+        answers=sort_answers(np.arange(8) % 8, np.arange(8) % 2, np.arange(8) % 2),
+    )  # fmt: skip
+    answers = write_table(tmp_path / "answers.csv", annotations)
+    truth = write_truth_table(tmp_path / "truth.csv", annotations, np.arange(8) % 2)
+    for path in (answers, truth):
+        with path.open(newline="") as file:
+            cells = [cell for row in csv.reader(file) for cell in row]
+        assert all(cell[0] not in "=+@\t\r" and (cell[0] != "-" or cell in ("-1", "-2")) for cell in cells), cells
+    again = load_table(answers, truth)
+    assert (again.items, again.raters, set(again.classes)) == (
+        annotations.items, annotations.raters, set(annotations.classes)
+    )  # fmt: skip
+    assert [again.classes[number] for number in again.truth] == ["@cat", "-2"] * 4
+
+
+def test_a_name_with_and_without_our_apostrophe_is_one_name(tmp_path):
+    (tmp_path / "a.csv").write_text("item,rater,label\n'=a,x,1\n=a,y,2\n")
+    found = load_table(tmp_path / "a.csv")
+    assert (found.items, len(found.answers)) == (("=a",), 2)
+
+
+def test_a_first_line_without_end_is_not_read(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b"x" * 2**23)
+    with pytest.raises(InputError, match=r"a\.csv: the first line has more than"):
+        load_table(tmp_path / "a.csv")
+
+
+def test_a_quotation_mark_that_is_never_closed_does_not_swallow_the_end(tmp_path):
+    (tmp_path / "a.csv").write_text('item,rater,label\na,x,1\nb,x,"2\n')
+    with pytest.raises(InputError, match="never closed"):
+        load_table(tmp_path / "a.csv")

@@ -129,7 +129,8 @@ def test_files_are_written_once(folder, method):
     logs = pd.read_csv(folder / method / "logs" / "metrics.csv")
     assert logs.epoch.tolist() == [0, 1]
     assert len(list((folder / method / "logs").glob("events*"))) == 1
-    assert {path.name for path in (folder / method / "checkpoints").iterdir()} == {"best.ckpt", "last.ckpt"}
+    files = {path.name for path in (folder / method / "checkpoints").iterdir()}
+    assert files == {"best.ckpt", "last.ckpt", "previous.ckpt"}
 
 
 def test_all_processes_stop_together_and_name_the_cases(folder):

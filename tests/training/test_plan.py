@@ -89,7 +89,7 @@ def test_a_plan_is_read_as_it_was_written(tmp_path):
         ({"clip": [[3, 1]]}, "clip needs a lowest"),
         ({"mirror": [2]}, "axes from 0 to 1"),
         ({"foreground": 2}, "share of the patches"),
-        ({"batch_size": 0}, "batch_size must be positive"),
+        ({"batch_size": 0}, "batch_size must be a positive whole number"),
         ({"colour": 1}, "unknown: colour"),
         ({"network": 3}, "no plan of annotruth"),
     ],
@@ -107,7 +107,7 @@ def test_a_file_that_is_no_plan_is_named(tmp_path):
         bad.write_text(text)
         with pytest.raises(InputError, match=f"plan.json.*{words}"):
             Plan.read(bad)
-    with pytest.raises(InputError, match=r"absent.json: the plan cannot be read"):
+    with pytest.raises(InputError, match=r"absent.json: cannot be opened"):
         Plan.read(tmp_path / "absent.json")
 
 

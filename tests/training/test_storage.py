@@ -162,3 +162,90 @@ def test_a_failed_save_leaves_the_old_model(model, path, tmp_path, monkeypatch):
         model.save(old)
     assert old.read_bytes() == path.read_bytes()
     assert list(tmp_path.iterdir()) == [old]
+
+
+# A head or weights that somebody changed.
+
+
+def changed(path, tmp_path, change_head=None, change_weights=None):
+    """A copy of a model's file with another head, or other weights."""
+    with safe_open(path, framework="pt") as file:
+        head = json.loads(file.metadata()["annotruth"])
+        weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    text = None
+    if change_head is not None:
+        text = change_head(head)
+    if change_weights is not None:
+        change_weights(weights)
+    text = text if isinstance(text, str) else json.dumps(head)
+    save_file(weights, tmp_path / "changed.annotruth", metadata={"annotruth": text})
+    return tmp_path / "changed.annotruth"
+
+
+WRONG = [None, "word", 10**12, [], {"a": "b"}]
+
+
+def test_every_part_of_a_head_may_be_missing_or_of_any_type(path, tmp_path):
+    with safe_open(path, framework="pt") as file:
+        head = json.loads(file.metadata()["annotruth"])
+    places = [(name,) for name in head]
+    places += [(name, key) for name in ("shape", "standard", "plan", "params", "rater_code") for key in head[name]]
+    places += [("plan", "network", key) for key in head["plan"]["network"]]
+    places += [("shape", "network", key) for key in head["shape"]["network"]]
+    image = np.zeros((1, 2, 12, 12), dtype=np.float32)
+    for place in places:
+        for value in ("absent", *WRONG):
+
+            def spoil(head, place=place, value=value):
+                inner = head
+                for key in place[:-1]:
+                    inner = inner[key]
+                if value == "absent":
+                    del inner[place[-1]]
+                else:
+                    inner[place[-1]] = value
+
+            file = changed(path, tmp_path, spoil)
+            said = ""
+            try:
+                load_model(file).predict(image)
+            except AnnotruthError as error:
+                said = str(error)
+            except Exception as error:
+                raise AssertionError(f"{place} = {value!r}: {error!r}") from error
+            assert not said or "changed.annotruth" in said, (place, value, said)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lambda head: "[" * 100_000, "nested too deeply"),
+        (lambda head: "9" * 5000, "number that is too long"),
+        (lambda head: "[]", "damaged"),
+        (lambda head: head["shape"].update(channels=10**9), "mean has 2 entries instead of 1000000000"),
+        (lambda head: head["shape"]["network"].update(widths=[10**5, 10**5]), "does not fit|damaged"),
+        (lambda head: head["standard"].update(deviation=[float("nan"), 1.0]), "standard.deviation"),
+        (lambda head: head["standard"].update(deviation=[0.0, 1.0]), "standard.deviation"),
+    ],
+)
+def test_a_hostile_head_is_one_sentence_that_names_the_file(path, tmp_path, spoil, words):
+    with pytest.raises(InputError, match=rf"changed\.annotruth.*({words})"):
+        load_model(changed(path, tmp_path, spoil))
+
+
+@pytest.mark.parametrize(
+    ("value", "words"), [(float("nan"), "are NaN or infinite"), (float("inf"), "are NaN or infinite")]
+)
+def test_weights_that_are_no_numbers_are_refused(path, tmp_path, value, words):
+    def spoil(weights):
+        name = next(name for name in weights if name.startswith("truth") and name.endswith("weight"))
+        weights[name].view(-1)[0] = value
+
+    with pytest.raises(InputError, match=words):
+        load_model(changed(path, tmp_path, change_weights=spoil))
+
+
+@pytest.mark.parametrize("name", ["raters.skill", "raters.confusion", "raters.nonsense"])
+def test_what_is_known_of_the_raters_must_be_theirs(path, tmp_path, name):
+    with pytest.raises(InputError, match=r"changed\.annotruth"):
+        load_model(changed(path, tmp_path, change_weights=lambda weights: weights.update({name: torch.zeros(7)})))

@@ -47,7 +47,11 @@ def trained(cases, tiny, tmp_path_factory):
 
 def test_checkpoints_and_logs(trained):
     folder, model = trained
-    assert sorted(path.name for path in (folder / "checkpoints").iterdir()) == ["best.ckpt", "last.ckpt"]
+    assert sorted(path.name for path in (folder / "checkpoints").iterdir()) == [
+        "best.ckpt",
+        "last.ckpt",
+        "previous.ckpt",
+    ]
     logged = pd.read_csv(folder / "logs" / "metrics.csv")
     pd.testing.assert_frame_equal(logged, model.history_, check_dtype=False)
     assert model.history_.columns.tolist() == ["epoch", "train_loss", "val_loss"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -24,6 +25,7 @@ from annotruth.cli.reproduce import reproduce
 from annotruth.cli.simulate import simulate
 from annotruth.cli.train import train
 from annotruth.errors import AnnotruthError, InputError
+from annotruth.parallel.signals import Stopped, ending_on_signals
 
 __all__ = ["app", "main"]
 
@@ -75,17 +77,41 @@ for verb, example in EXAMPLES.items():
 
 
 def main() -> None:
-    """Run the command line. Exit codes: 0 good, 1 the job failed, 2 wrong use or bad input."""
+    """Run the command line.
+
+    Exit codes: 0 good, 1 the job failed, 2 wrong use or bad input; 130, 143 and 129 if Ctrl-C, a cluster (SIGTERM) or
+    a terminal that was closed (SIGHUP) ended it.
+    """
     debug = "--debug" in sys.argv
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     if not debug:
         plain_warnings()
+    for stream in (sys.stdout, sys.stderr):  # file names need not be text that a screen can show
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
-        app(arguments)
+        with ending_on_signals():
+            app(arguments)
     except AnnotruthError as error:
         if debug:
             raise
         say("bold red", "error", str(error))
         sys.exit(2 if isinstance(error, InputError) else 1)
-    except KeyboardInterrupt:
-        sys.exit(130)
+    except OSError as error:
+        if debug:
+            raise
+        say("bold red", "error", f"{error.filename or 'A file'}: {error.strerror or error}.")
+        sys.exit(1)
+    except (KeyboardInterrupt, SystemExit) as ended:
+        stopped = _find_stopped(ended)
+        if stopped is None:
+            raise
+        say("bold yellow", "stopped", f"{stopped} {stopped.hint}".strip())
+        sys.exit(stopped.exit_code)
+
+
+def _find_stopped(error: BaseException | None) -> Stopped | None:
+    """The request to end behind an exception: Typer, too, turns one into an exit of its own."""
+    while error is not None and not isinstance(error, Stopped):
+        error = error.__cause__ or error.__context__
+    return error

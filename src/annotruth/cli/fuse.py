@@ -43,8 +43,10 @@ def fuse(
         _fuse_objects(cases, output, dict(option_value(text) for text in option or []), overwrite)
         return
     from annotruth.fusion.folder import fuse as fuse_all
+    from annotruth.parallel.signals import hint_if_stopped
 
-    with progress_bar(quiet) as tell:
+    hint = "Files in the folder are whole, but not all are there: begin again with --overwrite."
+    with hint_if_stopped(lambda: hint), progress_bar(quiet) as tell:
         fusion = fuse_all(
             cases, output, method, scope=scope, options=dict(option_value(text) for text in option or []), gold=gold,
             duplicates=duplicates, jobs=jobs, scheduler=dask, overwrite=overwrite, progress=tell,

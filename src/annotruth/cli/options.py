@@ -55,7 +55,9 @@ def option_value(text: str) -> tuple[str, Any]:
         raise InputError(f"An option is written name=value, not {text!r}.")
     try:
         return name, json.loads(value)
-    except json.JSONDecodeError:
+    except RecursionError:
+        raise InputError(f"The option {name} is nested too deeply.") from None
+    except ValueError:  # no JSON, or a number of thousands of digits
         return name, value
 
 

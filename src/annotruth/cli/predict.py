@@ -44,6 +44,8 @@ def predict(
     quiet: Quiet = False,
 ) -> None:
     """Label new images: masks and probabilities in the images' own format and geometry, or a table of classes."""
+    from annotruth.io import refuse_used_folder
+    from annotruth.io.locks import only_writer
     from annotruth.training import Segmenter
     from annotruth.training.ensemble import load_files, model_files
 
@@ -51,12 +53,15 @@ def predict(
     ensemble = load_files(files)
     first = ensemble.models[0]
     confidences = dict(confidence_value(text) for text in confidence) if confidence else None
-    if isinstance(first, Segmenter):
-        _draw(ensemble, first, items, output, {"recurrence": recurrence, "confidences": confidences}, overwrite, quiet)
-    else:
-        if recurrence is not None or confidences is not None:
-            raise InputError("--recurrence and --confidence go with a model of masks, and this one labels whole items.")
-        _classify(ensemble, first, items, _columns(set(files) - set(run)), output, overwrite, quiet)
+    if not isinstance(first, Segmenter) and (recurrence is not None or confidences is not None):
+        raise InputError("--recurrence and --confidence go with a model of masks, and this one labels whole items.")
+    refuse_used_folder(output, overwrite)
+    with only_writer(output):
+        if isinstance(first, Segmenter):
+            asked = {"recurrence": recurrence, "confidences": confidences}
+            _draw(ensemble, first, items, output, asked, overwrite, quiet)
+        else:
+            _classify(ensemble, first, items, _columns(set(files) - set(run)), output, overwrite, quiet)
     if len(files) > 1:
         screen.print(f"Probabilities are the mean of {len(files)} models'.")
 

@@ -24,13 +24,15 @@ def reproduce(
 ) -> None:
     """Make a table anew: train every method on every seed, write it as Markdown, JSON and plot. Goes on if cut off."""
     from annotruth.experiments import EXPERIMENTS, run_experiment
+    from annotruth.parallel.signals import hint_if_stopped
     from annotruth.validation import one_of
 
     chosen = EXPERIMENTS[one_of(experiment, sorted(EXPERIMENTS), "experiment")]
-    table = run_experiment(
-        chosen, output, quick=quick, seeds=None if seeds is None else range(seeds), data=data, jobs=jobs,
-        tell=lambda line: screen.print(f"  {escape(line)}"),
-    )  # fmt: skip
+    with hint_if_stopped(lambda: "Trainings that are done are kept: the same command goes on with the others."):
+        table = run_experiment(
+            chosen, output, quick=quick, seeds=None if seeds is None else range(seeds), data=data, jobs=jobs,
+            tell=lambda line: screen.print(f"  {escape(line)}"),
+        )  # fmt: skip
     for finding in table["findings"]:
         screen.print(escape(finding), highlight=False)
     screen.print(f"Table: {output / (table['experiment'] + '.md')}")

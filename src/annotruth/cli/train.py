@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from contextlib import nullcontext
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -122,6 +124,8 @@ def train(
 
     annotations = load(cases, **data)
 
+    from annotruth.io.locks import only_writer
+    from annotruth.parallel.signals import hint_if_stopped
     from annotruth.training.plan import Plan
     from annotruth.training.runs import make_model, read_cases, refuse_used_run, train_run
     from annotruth.training.trainer import Processes
@@ -130,6 +134,7 @@ def train(
     screen.quiet = not first  # the same command runs in every process
     screen.print(f"{annotations!r} in {cases}")
     runs = begun if len(begun) == 1 else [run for run in begun if not run.is_done]
+    again = f"Go on with: annotruth train {shlex.join([str(cases), '-o', str(output)])} --resume"
     given = {name: value for name, value in settings.items() if value is not None}
     if plan is not None:  # a run keeps the record itself, whatever becomes of the file
         given["plan"] = asdict(Plan.read(plan))
@@ -137,19 +142,23 @@ def train(
     models = [make_model(annotations, params, progress=not quiet) for params in asked]
     if not begun and first:
         refuse_used_run(output, overwrite)
-    for number, model in enumerate(models):
-        with progress_bar(quiet or not first) as tell:
-            read = read_cases(
-                model, annotations, known_masks,
-                partial(_find_problems, cases, data), lambda done, total: tell("Reading", done, total),
-            )  # fmt: skip
-        if not runs:  # every file was read, so that nothing is made or overwritten where one is bad
-            runs = _begin(output, cases, models, data, known_masks, overwrite, fold == "all")
-        if model.fold is not None:
-            screen.print(f"Fold {model.fold} of {model.folds}: learns from {len(read.train)} items.")
-        train_run(runs[number], model, read, resume and (len(begun) == 1 or runs[number].is_begun))
-        print_raters(model.ranking_)
-        del read  # before the next is read
+    with hint_if_stopped(lambda: again if runs else ""), only_writer(output) if first else nullcontext():
+        for number, model in enumerate(models):
+            with progress_bar(quiet or not first) as tell:
+                read = read_cases(
+                    model, annotations, known_masks,
+                    partial(_find_problems, cases, data), lambda done, total: tell("Reading", done, total),
+                )  # fmt: skip
+            if not runs:  # every file was read, so that nothing is made or overwritten where one is bad
+                runs = _begin(output, cases, models, data, known_masks, overwrite, fold == "all")
+            if model.fold is not None:
+                screen.print(f"Fold {model.fold} of {model.folds}: learns from {len(read.train)} items.")
+            run = runs[number]
+            with only_writer(run.folder) if first and run.folder != output else nullcontext():
+                # Where a run was cut off before its first checkpoint, to go on is to begin again.
+                train_run(run, model, read, resume and run.is_begun)
+            print_raters(model.ranking_)
+            del read  # before the next is read
     _tell_what_next(output, begun or runs)
 
 

@@ -89,6 +89,8 @@ def answers_from_matrix(matrix: np.ndarray, n_classes: int | None) -> tuple[Answ
     item, rater = np.nonzero(matrix != MISSING_LABEL)
     label = matrix[item, rater]
     highest = int(label.max()) if len(label) else -1
+    if max(highest, n_classes or 0) > MAX_TABLE_CLASSES:
+        raise InputError(f"{highest + 1} classes are too many; at most {MAX_TABLE_CLASSES} can be told apart.")
     n_classes = max(highest + 1, 1) if n_classes is None else n_classes
     wrong = (label < 0) | (label >= n_classes)
     if wrong.any():
@@ -124,8 +126,15 @@ def _column(frame: pd.DataFrame, name: str) -> pd.Series:
     return frame[found[0]]
 
 
-def _codes(column: pd.Series, what: str, known: Sequence[str] | None) -> tuple[np.ndarray, tuple[str, ...]]:
+def _factorize(column: pd.Series) -> tuple[np.ndarray, Any]:
+    """Number the distinct values of a column; -1 where a cell holds nothing, as NaN or as empty text."""
     codes, values = pd.factorize(column)
+    empty = [code for code, value in enumerate(values) if isinstance(value, str) and value == ""]
+    return (np.where(np.isin(codes, empty), -1, codes) if empty else codes), values
+
+
+def _codes(column: pd.Series, what: str, known: Sequence[str] | None) -> tuple[np.ndarray, tuple[str, ...]]:
+    codes, values = _factorize(column)
     if (codes < 0).any():
         row = int(np.flatnonzero(codes < 0)[0])
         raise InputError(f"Row {row} of the label table has no {what}; fill it in or remove the row.")
@@ -143,7 +152,7 @@ def _codes(column: pd.Series, what: str, known: Sequence[str] | None) -> tuple[n
 
 
 def _class_codes(column: pd.Series, classes: Sequence[Any] | None) -> tuple[np.ndarray, tuple[str, ...]]:
-    codes, values = pd.factorize(column)
+    codes, values = _factorize(column)
     if (codes < 0).any():
         row = int(np.flatnonzero(codes < 0)[0])
         raise InputError(f"Row {row} of the label table has no label; remove the row if the rater did not answer.")

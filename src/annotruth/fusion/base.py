@@ -6,6 +6,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import repeat
 from math import prod
 from typing import Self
 
@@ -20,16 +21,32 @@ from annotruth.fusion import raters
 from annotruth.fusion.em import best_classes, confusion_from_counts
 from annotruth.fusion.gold import Gold
 from annotruth.fusion.identifiability import ANSWERS, FUSED_MASKS, co_labelling_groups, warn_identifiability
+from annotruth.fusion.one_coin import CoinState
 from annotruth.fusion.state import CaseState, FusionState, RefineCases, pool_states
 from annotruth.fusion.stores import AnswerStore, Case, MaskStore, count_case
 from annotruth.fusion.votes import PatternLookup, Patterns, Votes
+from annotruth.parallel.memory import available_memory
 from annotruth.validation import MISSING_LABEL, one_of
 
 _MAX_KEPT_BYTES = 2**28  # of refined posteriors kept from fit to predict; beyond this they are computed again
+_BYTES_PER_ENTRY = 88  # of a confusion matrix, in all the arrays that are made of it on the way to the results
+_FREE_BYTES = 2**31  # up to which nobody asks
+_MAX_ENTRIES_PER_ANSWER = 100  # beyond this, entries are the prior's and not the raters'
 CaseEstimate = tuple[FusionState, CaseState | None]
 """What was learnt of a case on its own, and its last refinement if there was one."""
 RunCases = Callable[[Sequence[FusionState], bool], Iterable[CaseState | None]]
 """Refines every case, each with a state of its own; with True, for the last time. None for a case that was lost."""
+
+
+def too_many_matrices(n_raters: int, n_classes: int) -> bool:
+    """Whether confusion matrices of so many raters and classes take more memory than anybody gives without being asked.
+
+    Examples
+    --------
+    >>> too_many_matrices(5000, 10), too_many_matrices(5000, 1000)
+    (False, True)
+    """
+    return n_raters * n_classes**2 * _BYTES_PER_ENTRY > _FREE_BYTES
 
 
 class UnlabelledWarning(AnnotruthWarning):
@@ -78,6 +95,24 @@ class FusionEstimator(BaseEstimator):
             raise InputError(
                 "scope='case' needs masks: one answer per rater and item says nothing of a rater's errors."
             )
+        self._refuse_too_many_matrices(annotations)
+
+    def _refuse_too_many_matrices(self, annotations: Annotations) -> None:
+        """Refuse matrices that would take all memory, or hundreds of times more entries than there are answers."""
+        n_raters, n_classes = len(annotations.raters), len(self.truth_classes(annotations.classes)[0])
+        entries = n_raters * n_classes**2
+        needed = entries * _BYTES_PER_ENTRY
+        scarce = annotations.kind == "labels" and entries > _MAX_ENTRIES_PER_ANSWER * len(annotations.answers)
+        if not too_many_matrices(n_raters, n_classes) or (self.keeps_one_number and annotations.kind == "labels"):
+            return
+        if scarce or needed > available_memory() // 2:
+            told = f"; {len(annotations.answers):,} answers cannot fill them" if scarce else ""
+            raise InputError(
+                f"{n_raters:,} raters and {n_classes:,} classes make {entries:,} entries of confusion matrices, which "
+                f"take about {needed / 2**30:,.1f} GB{told}. Join rare classes, or leave out raters with few answers. "
+                "Or give each rater one number: --method dawid-skene --option one_coin=true. (Is the column of labels "
+                "the right one?)"
+            )
 
     def truth_classes(self, names: tuple[str, ...]) -> tuple[tuple[str, ...], int | None]:
         """Names of the classes of the truth; and the number of the one class told apart from all others, if so."""
@@ -94,6 +129,11 @@ class FusionEstimator(BaseEstimator):
     @abstractmethod
     def posterior(self, votes: Votes, state: FusionState) -> np.ndarray:
         """Posterior (rows, classes) float64 of the votes. The rows of ``state.items`` are those of the votes."""
+
+    @property
+    def keeps_one_number(self) -> bool:
+        """Whether a rater's matrix follows from one number, so that matrices need not be kept where they are many."""
+        return False
 
     @property
     def refines(self) -> bool:
@@ -219,6 +259,11 @@ class FusionEstimator(BaseEstimator):
     def _learn(self, start: FusionState | None, run_cases: RunCases | None) -> Self:
         """Estimate from all that was given, going on from what was learnt before."""
         votes = self._store.votes()
+        if isinstance(self._store, AnswerStore) and not (votes.answered | (votes.gold != MISSING_LABEL)).any():
+            raise InputError(
+                f"There is nothing to fuse: nobody labelled any of the {len(self.items_)} items "
+                f"({shorten(self.items_, 3)})."
+            )
         self.labelled_counts_, self.unlabelled_ = votes.labelled_counts(), self._store.unlabelled
         if self.scope == "case":
             state = self._estimate_cases()
@@ -293,7 +338,7 @@ class FusionEstimator(BaseEstimator):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        if self.warns_of_identifiability and len(self.classes_) > 1:
+        if self.warns_of_identifiability and len(self.classes_) > 1 and not isinstance(self.state_, CoinState):
             anchored = self.is_anchored(votes, self.state_)
             warn_identifiability(
                 self.confusion_, self.prior_, self.labelled_counts_,
@@ -366,6 +411,9 @@ class FusionEstimator(BaseEstimator):
     def ranking_(self) -> pd.DataFrame:
         """All raters, the most skilful first: see :func:`annotruth.fusion.raters.ranking`."""
         low, high = self.skill_interval()
+        if isinstance(self.state_, CoinState):  # errors are spread evenly: no need to look for the most frequent one
+            alike = repeat(np.ones((1, 1)), len(self.raters_))
+            return raters.ranking(self.raters_, alike, self.classes_[:1], self.skill_, low, high, self.labelled_counts_)
         return raters.ranking(
             self.raters_, self.confusion_, self.classes_, self.skill_, low, high, self.labelled_counts_
         )
@@ -418,6 +466,8 @@ class FusionEstimator(BaseEstimator):
 
     def _evidence(self) -> np.ndarray:
         self._check_fitted()
+        if isinstance(self.state_, CoinState):
+            return self.state_.evidence
         pseudo = self.pseudo_counts(self.raters_, len(self.classes_))
         return self.expected_counts_ if pseudo is None else self.expected_counts_ + pseudo
 

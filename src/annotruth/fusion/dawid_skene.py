@@ -10,7 +10,7 @@ import numpy as np
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError, shorten
 from annotruth.fusion._em.em_kernels import expect_rows, share_rows
-from annotruth.fusion.base import FusionEstimator
+from annotruth.fusion.base import FusionEstimator, too_many_matrices
 from annotruth.fusion.em import (
     by_label,
     by_truth,
@@ -20,6 +20,7 @@ from annotruth.fusion.em import (
     split_lanes,
     votes_posterior,
 )
+from annotruth.fusion.one_coin import CoinState, coin_posterior, maximise_coins
 from annotruth.fusion.registry import register
 from annotruth.fusion.state import FusionState
 from annotruth.fusion.votes import Votes
@@ -145,18 +146,26 @@ class ConfusionEstimator(FusionEstimator):
 
     def check(self, annotations: Annotations) -> None:
         super().check(annotations)
-        if self.max_iter < 1 or self.tol < 0:
+        if not (self.max_iter >= 1 and self.tol >= 0):
             raise InputError(f"max_iter must be at least 1 and tol at least 0, found {self.max_iter} and {self.tol}.")
         _check_prior(self.prior, self.truth_classes(annotations.classes)[0])
 
     def estimate(self, votes: Votes, start: FusionState | None = None) -> FusionState:
+        if self.keeps_one_number and too_many_matrices(votes.n_raters, votes.n_classes):
+            return maximise_coins(votes, prior=self.prior, max_iter=self.max_iter, tol=self.tol)
         return maximise(
             votes, prior=self.prior, max_iter=self.max_iter, tol=self.tol, stop=self.stop,  # type: ignore[arg-type]
             pseudo_counts=self.pseudo_counts(votes.raters, votes.n_classes), one_coin=self.one_coin, start=start,
         )  # fmt: skip
 
     def posterior(self, votes: Votes, state: FusionState) -> np.ndarray:
+        if isinstance(state, CoinState):
+            return coin_posterior(votes, state)
         return votes_posterior(votes, log_of(state.prior), log_of(state.confusion))[0]
+
+    @property
+    def keeps_one_number(self) -> bool:
+        return self.one_coin and self.confusion_prior is None and self.stop == "likelihood"
 
     def pseudo_counts(self, raters: Sequence[str], n_classes: int) -> np.ndarray | None:
         return _pseudo_counts(self.confusion_prior, raters, n_classes)
@@ -173,7 +182,8 @@ class DawidSkene(ConfusionEstimator):
     ----------
     max_iter : most iterations
     tol : stop when an iteration gains less log-likelihood than this per answer
-    one_coin : give each rater one number, its chance to be right, instead of a whole matrix; for few answers
+    one_coin : give each rater one number, its chance to be right, instead of a whole matrix; for few answers, and for
+        thousands of raters and classes, whose matrices would not fit into memory: ``confusion_`` is then a view
     prior : class frequencies: "estimated", "votes" (fixed at the classes' shares of the votes), or (classes,) given
     confusion_prior : labels that raters are taken to have given already, on items of known truth (a Dirichlet prior):
         (classes, classes) counts for every rater, (raters, classes, classes), or (classes, classes) by rater name

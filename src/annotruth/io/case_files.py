@@ -25,7 +25,9 @@ from annotruth.io.files import (
 )
 from annotruth.io.formats import EXACT_SUFFIXES
 from annotruth.io.formats.header import Header
+from annotruth.io.names import file_name, refuse_unwritable
 from annotruth.io.problems import Problem, Report, place, reporting
+from annotruth.io.reading import refuse_irregular
 
 IMAGES, RATERS, TRUTH = "images", "raters", "truth"
 
@@ -197,6 +199,8 @@ def list_files(folder: Path, report: Report, rater: str | None = None) -> dict[s
             continue
         case = case_of(path)
         with reporting(report, path, case, rater):
+            refuse_irregular(path)
+            file_name(case, "case")
             if case in files:
                 raise InputError(f"the case is there twice, also as {files[case].name}. Remove one of the two.")
             files[case] = path
@@ -232,7 +236,11 @@ def _list_raters(folder: Path, report: Report) -> dict[str, dict[str, Path]]:
     for stray in (entry for entry in entries if not entry.is_dir()):
         advice = f"Put it into {RATERS}/<rater>/."
         report(Problem("fatal", stray, None, None, "the file lies in no rater's folder.", advice))
-    raters = {entry.name: list_files(entry, report, entry.name) for entry in entries if entry.is_dir()}
+    raters = {}
+    for entry in (entry for entry in entries if entry.is_dir()):
+        with reporting(report, entry, None, entry.name):
+            refuse_unwritable(entry.name, "rater")
+            raters[entry.name] = list_files(entry, report, entry.name)
     if not any(raters.values()):
         lack = f"there is no {RATERS}/ folder" if not home.is_dir() else "there is no rater's folder"
         message = f"{lack if not raters else 'no rater labelled anything'}: there is not a single mask."

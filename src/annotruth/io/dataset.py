@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from annotruth.errors import InputError, shorten
 from annotruth.io.files import DATASET_FILE
+from annotruth.io.names import refuse_unwritable
+from annotruth.io.reading import read_json
 from annotruth.validation import MAX_MASK_CLASSES, MISSING_PIXEL
 
 PixelValue = Annotated[int, Field(strict=True, ge=-(2**15), le=2**16 - 1)]
@@ -108,16 +110,30 @@ class Dataset(BaseModel):
 def read_dataset(folder: Path) -> Dataset:
     """Read a case folder's ``dataset.json``; one that does not exist says nothing."""
     path = folder / DATASET_FILE
-    if not path.exists():
+    if not path.exists() and not path.is_symlink():
         return Dataset()
+    content = read_json(path)
     try:
-        return Dataset.model_validate(json.loads(path.read_text(encoding="utf-8-sig")))
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path}: line {error.lineno}, column {error.colno} is not JSON: {error.msg}.") from None
+        for name in _texts(content):
+            refuse_unwritable(name, "name")
+        return Dataset.model_validate(content)
     except ValidationError as error:
         raise InputError(f"{path}: {'; '.join(dict.fromkeys(map(_explain, error.errors())))}.") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: cannot be read: {error}. Save it as UTF-8 text.") from error
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every piece of text in plain values, keys too."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from value
+        for each in value.values():
+            yield from _texts(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _texts(each)
 
 
 def _explain(detail: Any) -> str:

@@ -16,6 +16,7 @@ import pyarrow.parquet
 from annotruth.data.annotations import Annotations
 from annotruth.data.answers import SYNONYMS, class_name, sort_answers
 from annotruth.errors import InputError, shorten
+from annotruth.io.names import from_cell
 from annotruth.io.tables import csv_head
 from annotruth.validation import unique_names
 
@@ -106,6 +107,8 @@ def read_features(path: Path) -> Features:
         raise InputError(f"{path}: {error}") from None
     except (pa.ArrowException, UnicodeDecodeError, csv.Error, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(f"{path}: cannot be read as features ({error}). Save it anew.") from error
+    except MemoryError as error:
+        raise InputError(f"{path}: needs more memory than there is. Is the file damaged, or simply large?") from error
     except OSError as error:
         raise InputError(f"{path}: cannot be opened: {error.strerror or error}.") from error
     if 0 in values.shape:
@@ -170,7 +173,8 @@ def _read_columns(path: Path) -> tuple[list[str] | None, tuple[str, ...], np.nda
     nameless = [row for row, name in enumerate(found, 1) if name is None or name == ""]
     if nameless:
         raise InputError(f"row {nameless[0]} has no {item}. Fill it in, or remove the row.")
-    return [class_name(name) for name in found], tuple(columns), values
+    from_file = from_cell if path.suffix.lower() == ".csv" else str
+    return [from_file(class_name(name)) for name in found], tuple(columns), values
 
 
 def _item_column(names: Sequence[str]) -> str | None:

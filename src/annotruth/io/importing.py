@@ -27,6 +27,7 @@ from annotruth.io.case_files import IMAGES, RATERS, TRUTH
 from annotruth.io.contents import Contents, Item
 from annotruth.io.files import DATASET_FILE, suffix_of
 from annotruth.io.formats import EXACT_SUFFIXES
+from annotruth.io.locks import only_writer
 from annotruth.io.problems import Problem, Progress, refuse, reporting
 from annotruth.io.sources import accept_inputs, find_source
 from annotruth.io.sources.imports import ImportSource
@@ -100,32 +101,36 @@ def import_source(
         raise InputError(
             f"{path}: this is a {found.name} already, which needs no import; `annotruth check` looks at it."
         )
-    _refuse_output(output, overwrite)
-    problems: list[Problem] = []
+    with only_writer(output.absolute().parent, f".{output.name}.lock"):
+        _refuse_output(output, overwrite)
+        problems: list[Problem] = []
 
-    def report(problem: Problem) -> None:
-        if strict:
-            refuse(problem)
-        problems.append(problem)
+        def report(problem: Problem) -> None:
+            if strict:
+                refuse(problem)
+            problems.append(problem)
 
-    contents = found.read(path, report, **accept_inputs(found, path, inputs))
-    if not contents.raters:
-        raise InputError(_nothing(path, found, problems))
-    contents.warn(path, report)
-    with _beside(output) as folder:
-        counts: Counter[str] = Counter()
-        if contents.answers is not None:
-            n_items, kind = _write_answers(folder, path, contents, inputs.get("duplicates", "error"), counts), "labels"
-        else:
-            n_items, kind = _write_cases(folder, contents, report, progress, counts), "masks"
-        if not counts:
+        contents = found.read(path, report, **accept_inputs(found, path, inputs))
+        if not contents.raters:
             raise InputError(_nothing(path, found, problems))
-        classes = contents.classes if contents.classes is not None else contents.annotations("keep-last").classes
-        imported = Imported(
-            output, kind, found.key, n_items, dict(counts), classes, list(contents.notes), problems
-        )  # fmt: skip
-        _write_dataset(folder, path, contents, imported)
-    return imported
+        contents.warn(path, report)
+        with _beside(output) as folder:
+            counts: Counter[str] = Counter()
+            if contents.answers is not None:
+                n_items, kind = (
+                    _write_answers(folder, path, contents, inputs.get("duplicates", "error"), counts),
+                    "labels",
+                )
+            else:
+                n_items, kind = _write_cases(folder, contents, report, progress, counts), "masks"
+            if not counts:
+                raise InputError(_nothing(path, found, problems))
+            classes = contents.classes if contents.classes is not None else contents.annotations("keep-last").classes
+            imported = Imported(
+                output, kind, found.key, n_items, dict(counts), classes, list(contents.notes), problems
+            )  # fmt: skip
+            _write_dataset(folder, path, contents, imported)
+        return imported
 
 
 def _refuse_output(output: Path, overwrite: bool) -> None:

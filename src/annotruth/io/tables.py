@@ -6,6 +6,7 @@ import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,14 +17,15 @@ from annotruth.data.annotations import Annotations
 from annotruth.data.answers import SYNONYMS, class_name, merge_answers, name_classes
 from annotruth.errors import InputError, shorten
 from annotruth.io.files import DATASET_FILE
+from annotruth.io.names import from_cell, to_cell
+from annotruth.io.reading import refuse_irregular
 from annotruth.io.writing import atomic
 from annotruth.validation import MISSING_LABEL
 
 SUFFIXES = (".csv", ".parquet")
 LABELS_FILE, TRUTH_FILE = "labels.csv", "truth.csv"
 """In a folder that an import made of a label table, beside images/."""
-
-
+_MAX_HEAD = 2**22
 _EMPTY_CELLS = ["", "NA", "N/A", "NaN", "nan", "null", "NULL"]
 _TRUTH_COLUMNS = {"item": SYNONYMS["item"], "truth": ("truth", "label")}
 
@@ -110,9 +112,14 @@ def read_truth(path: Path) -> dict[str, str]:
 
 def read_table(path: Path, columns: Mapping[str, tuple[str, ...]] = SYNONYMS) -> dict[str, Column]:
     """Read columns of a CSV or Parquet file under the first of their possible names; CSV is taken as text."""
+    is_csv = path.suffix.lower() == ".csv"
     try:
-        read = _read_csv if path.suffix.lower() == ".csv" else _read_parquet
-        table = read(path, columns)
+        refuse_irregular(path)
+        table = (_read_csv if is_csv else _read_parquet)(path, columns)
+    except InputError as error:
+        raise InputError(str(error) if str(error).startswith(str(path)) else f"{path}: {error}") from None
+    except MemoryError as error:
+        raise InputError(f"{path}: needs more memory than there is. Is the file damaged, or simply large?") from error
     except (pa.ArrowException, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: cannot be read as a table ({error}). Save it as UTF-8 CSV or as Parquet.") from error
     except OSError as error:
@@ -124,8 +131,25 @@ def read_table(path: Path, columns: Mapping[str, tuple[str, ...]] = SYNONYMS) ->
         codes, values = _codes(table[name])
         table = table.drop_columns(name)
         pa.default_memory_pool().release_unused()  # Arrow keeps freed memory: hundreds of MB, if it is let
-        filled[name] = Column(codes, [class_name(value) for value in values.to_pylist()])
+        filled[name] = _named(codes, values.to_pylist(), is_csv)
+        if any(text.endswith("\n") for text in filled[name].names) and is_csv:
+            raise InputError(
+                f"{path}: a quotation mark in the column {name!r} is never closed. Close it, or remove it."
+            )
     return filled
+
+
+def _named(codes: np.ndarray, values: Sequence[Any], is_csv: bool) -> Column:
+    """A column of text; cells that hold nothing, as NaN or as empty text, count as such whatever the format."""
+    position: dict[str, int] = {}
+    numbers = np.full(len(values) + 1, -1, dtype=np.int32)  # the last is that of -1
+    for code, value in enumerate(values):
+        name = class_name(value)
+        if name not in _EMPTY_CELLS:
+            name = from_cell(name) if is_csv else name
+            numbers[code] = position.setdefault(name, len(position))
+    unchanged = len(position) == len(values)
+    return Column(codes if unchanged else numbers[codes], list(position))
 
 
 def write_table(path: str | Path, annotations: Annotations) -> Path:
@@ -206,7 +230,9 @@ def _codes(column: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array]:
 def csv_head(path: Path) -> tuple[list[str], str]:
     """Names of a CSV file's columns, and what stands between them: a comma, a semicolon or a tab."""
     with path.open(encoding="utf-8-sig", newline="") as file:
-        head = file.readline()
+        head = file.readline(_MAX_HEAD + 1)
+    if len(head) > _MAX_HEAD:
+        raise InputError(f"the first line has more than {_MAX_HEAD} characters: this is no table. Replace the file.")
     delimiter = max(",;\t", key=head.count)
     return next(csv.reader([head], delimiter=delimiter), []), delimiter
 
@@ -229,6 +255,9 @@ def _read_csv(path: Path, columns: Mapping[str, tuple[str, ...]]) -> pa.Table:
 def _read_parquet(path: Path, columns: Mapping[str, tuple[str, ...]]) -> pa.Table:
     schema = pyarrow.parquet.read_schema(path)
     found = _find_columns(path, schema.names, columns)
+    for name, kind in ((name, schema.field(name).type) for name in found):
+        if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+            raise InputError(f"{path}: the column {name!r} holds {kind}. Write one word or number per row.")
     texts = [name for name in found if pa.types.is_string(schema.field(name).type)]
     table = pyarrow.parquet.read_table(path, columns=list(found), read_dictionary=texts).select(list(found))
     return table.rename_columns(list(found.values()))
@@ -268,12 +297,29 @@ def _name_codes(codes: np.ndarray, names: Sequence[str]) -> pa.Array:
     return pa.DictionaryArray.from_arrays(numbers, pa.array(names, pa.string()))
 
 
+def _without_formulas(table: pa.Table) -> pa.Table:
+    """The same table with every name as a cell that no spreadsheet takes for a formula."""
+    for number, column in enumerate(table.columns):
+        if pa.types.is_dictionary(column.type):
+            cells = [
+                pa.DictionaryArray.from_arrays(part.indices, _cells(part.dictionary)) for part in column.chunks
+            ]  # fmt: skip
+            table = table.set_column(number, table.column_names[number], pa.chunked_array(cells, column.type))
+        elif pa.types.is_string(column.type):
+            table = table.set_column(number, table.column_names[number], _cells(column.combine_chunks()))
+    return table
+
+
+def _cells(names: pa.Array) -> pa.Array:
+    return pa.array([None if name is None else to_cell(name) for name in names.to_pylist()], pa.string())
+
+
 def _write(path: Path, table: pa.Table) -> Path:
     if path.suffix.lower() not in SUFFIXES:
         raise InputError(f"{path}: a label table is written as {' or '.join(SUFFIXES)}.")
     with atomic(path) as temporary:
         if path.suffix.lower() == ".csv":
-            pyarrow.csv.write_csv(table, temporary)
+            pyarrow.csv.write_csv(_without_formulas(table), temporary)
         else:
             pyarrow.parquet.write_table(table, temporary)
     return path

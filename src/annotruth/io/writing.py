@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import re
+import stat
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -18,6 +18,7 @@ from annotruth.errors import AnnotruthError, InputError, shorten
 from annotruth.io.case_files import IMAGES, RATERS, TRUTH
 from annotruth.io.files import DATASET_FILE, format_of, pixel_values, suffix_of
 from annotruth.io.formats import EXACT_SUFFIXES
+from annotruth.io.names import file_name
 from annotruth.validation import MISSING_PIXEL, mask_labels, one_of, same_grid
 
 IN_MEMORY_SUFFIX, BESIDE_JPEG_SUFFIX = ".npy", ".png"
@@ -28,7 +29,8 @@ def atomic(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path beside ``path``; what is written there takes ``path``'s place when all went well.
 
     The temporary name is hidden and keeps the suffix (``.nii.gz`` too), because writers choose the format by it.
-    If the body fails, ``path`` stays as it was and nothing is left behind. Missing folders are made.
+    If the body fails, ``path`` stays as it was and nothing is left behind. Missing folders are made. Who may read the
+    file is what the user's umask says, whichever writer made it.
 
     Examples
     --------
@@ -44,13 +46,31 @@ def atomic(path: str | Path) -> Iterator[Path]:
     temporary = path.with_name(f".annotruth-{uuid.uuid4().hex}{suffix}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        mode = _make_empty(temporary)
         yield temporary
+        if stat.S_IMODE(temporary.stat().st_mode) != mode:  # some writers make files that only their owner may read
+            temporary.chmod(mode)
         os.replace(temporary, path)
     except OSError as error:
         raise AnnotruthError(f"{path}: could not be written: {error.strerror or error}.") from error
     finally:
         with suppress(OSError):  # gone already after a good end; after a bad one the first error is the one to show
             temporary.unlink()
+
+
+def _make_empty(path: Path) -> int:
+    """Make an empty file; give its permissions, which the umask decided."""
+    file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+    try:
+        return stat.S_IMODE(os.fstat(file).st_mode)
+    finally:
+        os.close(file)
+
+
+def sync(path: Path) -> None:
+    """Let a file reach the disk before anything else is done: what must outlast a crash of the machine."""
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
 
 
 def fresh_folder(path: str | Path, overwrite: bool = False) -> Path:
@@ -224,21 +244,6 @@ def _writing(path: Path) -> Iterator[None]:
         yield
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-
-
-def file_name(name: str, what: str) -> str:
-    """Refuse a name that cannot be a file's on every system, or that would lie in another folder.
-
-    Examples
-    --------
-    >>> file_name("Fall 3, rechts", "item")
-    'Fall 3, rechts'
-    """
-    if not name or name.startswith(".") or name.endswith((" ", ".")) or re.search(r'[\\/:*?"<>|\x00-\x1f]', name):
-        raise InputError(
-            f'The {what} {name!r} cannot give a file its name; rename it without \\ / : * ? " < > | and dots.'
-        )
-    return name
 
 
 def _write_dataset(folder: Path, annotations: Annotations) -> None:

@@ -8,6 +8,7 @@ from copy import deepcopy
 from dataclasses import asdict, dataclass
 from inspect import signature
 from itertools import chain
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -16,7 +17,7 @@ import pandas as pd
 import torch
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
-from torch import nn
+from torch import Tensor, nn
 
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError, shorten
@@ -28,12 +29,27 @@ from annotruth.training.datasets import Items, Progress, Standard, loader
 from annotruth.training.folds import check_fold, hold_out
 from annotruth.training.module import MethodModule
 from annotruth.training.raters import Annotators, RaterFacts
-from annotruth.training.storage import read_model, to_json, write_model
+from annotruth.training.storage import (
+    check_head,
+    making_model,
+    outline,
+    read_model,
+    refuse_nonfinite,
+    to_json,
+    write_model,
+)
 from annotruth.training.trainer import Processes, Schedule, check_accelerator, run_training
 
 _RATERS = "raters."
 """Begins the names of what a file holds of the raters, beside the model's weights."""
 
+
+_KINDS: dict[str, tuple[type, str]] = {
+    **dict.fromkeys(("max_epochs", "batch_size", "patience", "seed"), (Integral, "a whole number")),
+    **dict.fromkeys(("learning_rate", "validation"), (Real, "a number")),
+    **dict.fromkeys(("method", "accelerator"), (str, "a word")),
+}
+"""What the parameters of every estimator are; None is another matter."""
 
 D = TypeVar("D", bound=Items)
 
@@ -118,6 +134,12 @@ class Estimator(BaseEstimator):
 
     def _checked_method(self) -> Method[Any]:
         """The method, once all parameters are found good."""
+        for name, (kind, word) in _KINDS.items():
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
+                raise InputError(f"{name} must be {word}, not {value!r}.")
+        if not isinstance(self.network, (str, nn.Module, type(None))):
+            raise InputError(f"network must be a name or a module, not {self.network!r}.")
         if not 0 <= self.validation < 1:
             raise InputError(f"validation is a share of the items, 0 ≤ validation < 1, not {self.validation}.")
         check_fold(self.fold, self.folds)
@@ -310,8 +332,15 @@ class Estimator(BaseEstimator):
                 f"{path} was written by annotruth {version}, whose networks this version no longer has. Use it with "
                 f"that version (pip install annotruth=={version}), or train anew."
             )
+        check_head(facts, path)
         if facts["own_network"] and network is None:
             raise InputError(f"{path} was trained around your own network; pass it again with network=.")
+        with making_model(path):
+            return cls._of(facts, state, path, network)
+
+    @classmethod
+    def _of(cls, facts: dict[str, Any], state: dict[str, Tensor], path: str | Path, network: nn.Module | None) -> Self:
+        """The model that a file describes."""
         model = cls(**{"network": network, **facts["params"]})
         model.classes_, model.raters_ = tuple(facts["classes"]), tuple(facts["raters"])
         model._spec = DataSpec.from_dict(facts["shape"])
@@ -321,11 +350,19 @@ class Estimator(BaseEstimator):
         model.history_ = pd.DataFrame(facts["history"])
         model.warnings_ = facts["warnings"]
         model._take_facts(facts)
-        with torch.random.fork_rng():
-            module = model.method_.build(model._spec, model._own_network())
         raters = {n.removeprefix(_RATERS): state.pop(n).numpy() for n in list(state) if n.startswith(_RATERS)}
-        model.module_ = _filled(module, state, path)
-        model._set_annotators(RaterFacts(**raters))
+        with torch.random.fork_rng():
+            outlined = outline(lambda: model.method_.build(model._spec, model._own_network()), len(state))
+            if outlined is not None:
+                _refuse_misfit(outlined, state, path)
+            module = model.method_.build(model._spec, model._own_network())
+        _refuse_misfit(module, state, path)
+        refuse_nonfinite(state, module, path)
+        module.load_state_dict(state)
+        model.module_ = module.eval()
+        kept = RaterFacts(**raters)
+        kept.check(len(model.raters_), len(model.classes_))
+        model._set_annotators(kept)
         return model
 
     @abstractmethod
@@ -341,7 +378,8 @@ class Estimator(BaseEstimator):
         """Take in what :meth:`_facts` gave."""
 
 
-def _filled(module: MethodModel, state: dict[str, torch.Tensor], path: str | Path) -> MethodModel:
+def _refuse_misfit(module: nn.Module, state: dict[str, Tensor], path: str | Path) -> None:
+    """Refuse weights that are not this network's."""
     own = module.state_dict()
     differ = [name for name in own.keys() & state.keys() if own[name].shape != state[name].shape]
     strange = {
@@ -353,5 +391,3 @@ def _filled(module: MethodModel, state: dict[str, torch.Tensor], path: str | Pat
             f"{path} does not fit this network and method ({'; '.join(problems)}). It holds weights of another "
             "network, method or list of classes, or was written by another version of annotruth."
         )
-    module.load_state_dict(state)
-    return module.eval()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError, shorten
+from annotruth.io.reading import read_json
 from annotruth.nn import NetworkPlan, plan_network
 from annotruth.training.fingerprint import Fingerprint, clip_values, mirror_axes
 from annotruth.training.resample import grid_size, plan_spacing
@@ -69,15 +71,14 @@ class Plan:
         where = "The plan"
         if not isinstance(source, Mapping):
             where = str(source)
-            try:
-                source = json.loads(Path(source).read_text())
-            except OSError as error:
-                raise InputError(f"{where}: the plan cannot be read ({error}).") from error
-            except ValueError as error:
-                raise InputError(f"{where} is no plan: it is not JSON ({error}).") from error
+            if not isinstance(source, (str, Path)):
+                raise InputError(f"A plan is a file, a mapping of its fields or a Plan, not {source!r}.")
+            source = read_json(Path(source))
         if not isinstance(source, Mapping) or not isinstance(source.get("network"), Mapping):
             raise InputError(f"{where} is no plan of annotruth; `annotruth plan CASES -o FILE` writes one.")
         of_network = source["network"]
+        if not isinstance(of_network.get("name", ""), str):
+            raise InputError(f"{where}, network: its name must be a word, not {of_network['name']!r}.")
         _check_fields(where, cls, source)
         _check_fields(f"{where}, network", NetworkPlan, of_network)
         try:
@@ -101,13 +102,13 @@ class Plan:
                 raise InputError(f"{name} needs a positive number for each of the {axes} axes, not {list(value)}.")
         if self.clip is not None and any(not low < high for low, high in self.clip):
             raise InputError(f"clip needs a lowest and a higher highest value for each channel, not {self.clip}.")
-        if not set(self.mirror) <= set(range(axes)):
-            raise InputError(f"mirror lists axes from 0 to {axes - 1}, not {list(self.mirror)}.")
+        if not set(self.mirror) <= set(range(axes)) or len(set(self.mirror)) < len(self.mirror):
+            raise InputError(f"mirror lists axes from 0 to {axes - 1}, each once, not {list(self.mirror)}.")
         if not 0 <= self.foreground <= 1:
             raise InputError(f"foreground is a share of the patches, from 0 to 1, not {self.foreground}.")
         for name, number in (("batch_size", self.batch_size), ("patches", self.patches)):
-            if number < 1:
-                raise InputError(f"{name} must be positive, not {number}.")
+            if not isinstance(number, Integral) or number < 1:
+                raise InputError(f"{name} must be a positive whole number, not {number}.")
         least = self.network.least
         if self.patch_size is not None and any(length < fewest for length, fewest in zip(self.patch_size, least)):
             raise InputError(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from annotruth.errors import shorten
+from annotruth.errors import InputError, shorten
 from annotruth.metrics import skill
 
 if TYPE_CHECKING:
@@ -47,6 +47,17 @@ class RaterFacts:
             skill=skills, interval=hold(skills, skill_bounds), labelled=labelled, confusion=confusion,
             confusion_interval=hold(confusion, bounds),
         )  # fmt: skip
+
+    def check(self, n_raters: int, n_classes: int) -> None:
+        """Refuse arrays of other shapes than so many raters and classes have."""
+        wanted = {
+            "skill": (n_raters,), "interval": (n_raters, 2), "labelled": (n_raters,),
+            "confusion": (n_raters, n_classes, n_classes), "confusion_interval": (n_raters, 2, n_classes, n_classes),
+        }  # fmt: skip
+        for name, shape in wanted.items():
+            array = getattr(self, name)
+            if array is not None and array.shape != shape:
+                raise InputError(f"what is known of the raters has another shape, {name} {array.shape}, not {shape}")
 
 
 def hold(values: np.ndarray, bounds: np.ndarray) -> np.ndarray:

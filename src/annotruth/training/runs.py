@@ -1,7 +1,7 @@
 """A training run as a folder: settings, checkpoints, logs and the model.
 
 RUN/run.json            what was asked for: cases (and what else a label table needs), method, settings
-RUN/checkpoints/        the last and the best state; ``--resume`` goes on from the last
+RUN/checkpoints/        the last, the one before and the best state; ``--resume`` goes on from the last that is whole
 RUN/logs/               losses as CSV and for TensorBoard
 RUN/model.annotruth     the model, when training is done
 RUN/report.html         the report
@@ -17,14 +17,18 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 import annotruth
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError, shorten
 from annotruth.io import Problem, atomic, column_names, fresh_folder, load, refuse_used_folder, write_label_table
+from annotruth.io.names import to_cell
+from annotruth.io.reading import read_json
+from annotruth.training.checkpoints import FOLDER, LAST, PREVIOUS, new_identity
 from annotruth.training.classifier import Classifier
 from annotruth.training.datasets import Progress
 from annotruth.training.estimator import Data
@@ -34,6 +38,19 @@ from annotruth.training.storage import MODEL_FILE, RUN_FILE
 
 _HELD_OUT = "held_out.csv"
 _OURS = (RUN_FILE, MODEL_FILE, _HELD_OUT, "report.html", "checkpoints", "logs")
+
+
+class RunFile(BaseModel):
+    """The content of ``run.json``; ``id`` is what the run's checkpoints share with it."""
+
+    model_config = ConfigDict(strict=True, extra="ignore")
+
+    cases: str
+    params: dict[str, Any]
+    inputs: dict[Literal["images", "features", "truth", "duplicates"], str] = {}
+    columns: list[str] | None = None
+    known_masks: bool = False
+    id: str | None = None
 
 
 @dataclass(frozen=True)
@@ -67,7 +84,7 @@ class Run:
     @property
     def is_begun(self) -> bool:
         """Whether there is a state to go on from."""
-        return (self.folder / "checkpoints" / "last.ckpt").is_file()
+        return any((self.folder / FOLDER / name).is_file() for name in (LAST, PREVIOUS))
 
     @property
     def report(self) -> Path:
@@ -96,7 +113,7 @@ def start_run(
     run = Run(folder, str(Path(cases).resolve()), params, inputs, columns, known_masks)
     with atomic(folder / RUN_FILE) as temporary:
         asked: dict[str, Any] = {"annotruth": annotruth.__version__, "cases": run.cases, "inputs": inputs}
-        asked |= {"columns": columns, "params": params, "known_masks": known_masks}
+        asked |= {"columns": columns, "params": params, "known_masks": known_masks, "id": new_identity()}
         temporary.write_text(json.dumps(asked, indent=2) + "\n")
     return run
 
@@ -147,12 +164,21 @@ def open_run(folder: str | Path, where: dict[str, Any] | None = None) -> Run:
             raise InputError(f"{folder} holds {len(folds)} folds, each a run of its own; name one, as {folds[0]}.")
         raise InputError(f"{folder} holds no run (there is no run.json); `annotruth train` makes one.")
     try:
-        asked = json.loads(path.read_text())
-        params = {**asked["params"], **(where or {})}
-        inputs, columns, known = asked.get("inputs", {}), asked.get("columns"), asked.get("known_masks", False)
-        return Run(Path(folder), asked["cases"], params, inputs, columns, known)
-    except (json.JSONDecodeError, KeyError) as error:
-        raise InputError(f"{path} is damaged ({error}); start the run anew with --overwrite.") from error
+        asked = RunFile.model_validate(read_json(path))
+    except ValidationError as error:
+        wrong = ", ".join(sorted({".".join(map(str, detail["loc"])) or "all of it" for detail in error.errors()}))
+        raise InputError(f"{path} is damaged (look at {wrong}); start the run anew with --overwrite.") from None
+    except InputError as error:
+        raise InputError(f"{error} The file is damaged; start the run anew with --overwrite.") from None
+    params = {**asked.params, **(where or {})}
+    return Run(
+        Path(folder),
+        asked.cases,
+        params,
+        {str(name): path for name, path in asked.inputs.items()},
+        asked.columns,
+        asked.known_masks,
+    )
 
 
 def open_runs(folder: str | Path, where: dict[str, Any] | None = None) -> list[Run]:
@@ -185,7 +211,7 @@ def _write_held_out(path: Path, model: Segmenter | Classifier, held_out: Annotat
         write_label_table(path, held_out, model.predict_proba(held_out))
     else:
         with atomic(path) as temporary:
-            pd.DataFrame({"item": held_out.items}).to_csv(temporary, index=False)
+            pd.DataFrame({"item": [to_cell(item) for item in held_out.items]}).to_csv(temporary, index=False)
 
 
 def make_model(annotations: Annotations, params: dict[str, Any], progress: bool = True) -> Segmenter | Classifier:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import os
+import signal
 import tempfile
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,19 +19,34 @@ from typing import Any
 import lightning as L
 import pandas as pd
 import torch
-from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint, RichProgressBar
+from lightning.pytorch.callbacks import EarlyStopping, RichProgressBar
 from lightning.pytorch.loggers import TensorBoardLogger
 from lightning.pytorch.strategies import DDPStrategy
+from lightning.pytorch.utilities.exceptions import SIGTERMException
 from torch.utils.data import DataLoader
 
 import annotruth
 from annotruth.errors import AnnotruthError, InputError
 from annotruth.nn import training_together
+from annotruth.parallel.signals import Request, Stopped, noting_signals
 from annotruth.training.batch_norm import shared_batch_norm
+from annotruth.training.checkpoints import (
+    FOLDER,
+    LAST,
+    Checkpoint,
+    RunCheckpoint,
+    RunFacts,
+    WholeCheckpoints,
+    find_last,
+    new_identity,
+    read_checkpoint,
+    refuse_other_weights,
+    remove_halves,
+)
 from annotruth.training.datasets import EpochSampler, Items, loader
 from annotruth.training.memory import keep_freed_memory
 from annotruth.training.module import History, MethodModule
-from annotruth.training.storage import to_json
+from annotruth.training.storage import RUN_FILE, run_identity, to_json
 from annotruth.validation import one_of
 
 STRATEGIES = ("auto", "ddp")
@@ -116,24 +133,34 @@ def run_training(
         epoch's are
     folder : where checkpoints and logs go; None = nowhere
     resume : go on from the folder's last checkpoint
+
+    A request to end (Ctrl-C, or a signal of a cluster's) is heeded after the step at hand; the state after the last
+    whole epoch is then on disk already, as only from there a training can go on bit for bit.
     """
-    last = folder / "checkpoints" / "last.ckpt" if folder is not None else None
     settings = _settings(module, schedule)
-    if resume:
-        _check_resumable(last, settings)
+    identity = None if folder is None else run_identity(folder)
+    begun = _find_resumable(folder, module, settings, identity) if resume else None
+    if folder is not None and schedule.processes.is_first:
+        remove_halves(folder)
     with tempfile.TemporaryDirectory(prefix="annotruth-") as scratch:
-        best = ModelCheckpoint(
-            dirpath=(folder or Path(scratch)) / "checkpoints", filename="best", save_last=folder is not None,
+        best = RunCheckpoint(
+            dirpath=(folder or Path(scratch)) / FOLDER, filename="best", save_last=folder is not None,
             monitor="judged" if validation is not None else None, enable_version_counter=False,
             save_weights_only=folder is None,  # what nobody can resume from
         )  # fmt: skip
         history = History(None if folder is None else folder / "logs" / "metrics.csv")
-        callbacks: list[L.Callback] = [history, best, _Settings(settings)]
+        identity = (begun[1].run if begun else None) or identity or new_identity()
+        callbacks: list[L.Callback] = [history, best, RunFacts(identity, settings)]
         if validation is not None:
             callbacks.append(_Stopping("judged", patience=schedule.patience, check_finite=False))
         if schedule.progress:
             callbacks.append(RichProgressBar(refresh_rate=10, leave=False))  # times a second
-        with _quiet(), _repeatable(schedule.accelerator), _in_step(module, schedule.processes), keep_freed_memory():
+        with (
+            _quiet(), _repeatable(schedule.accelerator), _in_step(module, schedule.processes), keep_freed_memory(),
+            noting_signals() as request,
+        ):  # fmt: skip
+            course = _Course(request)
+            callbacks.append(course)
             trainer = L.Trainer(
                 max_epochs=schedule.max_epochs,
                 accelerator=schedule.accelerator,
@@ -144,17 +171,20 @@ def run_training(
                 num_sanity_val_steps=0,
                 log_every_n_steps=1,
                 use_distributed_sampler=False,
+                plugins=[WholeCheckpoints()],
                 **schedule.processes.for_trainer,
             )
-            with _plain_errors(last):
+            with _plain_errors(folder, course, begun[0] if begun else None):
                 trainer.fit(
                     module,
                     datamodule=_Loaders(train, validation, schedule),
-                    ckpt_path=str(last) if resume else None,
+                    ckpt_path=str(begun[0]) if begun else None,
                     weights_only=True,
                 )
         if best.best_model_path:
-            module.load_state_dict(trainer.strategy.broadcast(_best(best) if trainer.is_global_zero else {}))
+            module.load_state_dict(
+                trainer.strategy.broadcast(_best(best, module, identity) if trainer.is_global_zero else {})
+            )
     return history.frame()
 
 
@@ -168,8 +198,19 @@ def _in_step(module: MethodModule, processes: Processes) -> Iterator[None]:
             yield
 
 
-def _best(checkpoints: ModelCheckpoint) -> dict[str, Any]:
-    return torch.load(checkpoints.best_model_path, map_location="cpu", weights_only=True)["state_dict"]
+def _best(checkpoints: RunCheckpoint, module: MethodModule, identity: str) -> dict[str, Any]:
+    """The best weights, of this run and no other."""
+    path = Path(checkpoints.best_model_path)
+    if checkpoints.save_weights_only:  # in a folder of this training's own
+        return torch.load(path, map_location="cpu", weights_only=True)["state_dict"]
+    try:
+        found = read_checkpoint(path)
+        refuse_other_weights(found, module, path)
+    except InputError as error:
+        raise AnnotruthError(f"{error} The best weights are lost; start anew without resume.") from error
+    if found.run != identity:
+        raise AnnotruthError(f"{path} belongs to another run. Put the run's own back, or start anew without resume.")
+    return found.state_dict
 
 
 class _Loaders(L.LightningDataModule):
@@ -206,14 +247,23 @@ class _Stopping(EarlyStopping):
             super().on_train_epoch_end(trainer, pl_module)
 
 
-class _Settings(L.Callback):
-    """Puts what a training was asked for into its checkpoints."""
+class _Course(L.Callback):
+    """Ends a training after the step at hand if that is asked for, and knows whether a first step was taken."""
 
-    def __init__(self, settings: dict[str, Any]) -> None:
-        self.settings = settings
+    def __init__(self, request: Request) -> None:
+        self.request, self.began = request, False
 
-    def on_save_checkpoint(self, trainer: L.Trainer, pl_module: L.LightningModule, checkpoint: dict[str, Any]) -> None:
-        checkpoint["annotruth"] = self.settings
+    def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        # Lightning has put its own handler in front of ours by now, whose way to end is to exit with success.
+        if threading.current_thread() is threading.main_thread() and not trainer.received_sigterm:
+            signal.signal(signal.SIGTERM, self.request.note)
+
+    def on_train_batch_end(self, trainer: L.Trainer, *_: Any, **__: Any) -> None:
+        self.began = True
+        self.request.heed()
+
+    def on_validation_batch_end(self, trainer: L.Trainer, *_: Any, **__: Any) -> None:
+        self.request.heed()
 
 
 def _settings(module: MethodModule, schedule: Schedule) -> dict[str, Any]:
@@ -227,38 +277,62 @@ def _settings(module: MethodModule, schedule: Schedule) -> dict[str, Any]:
     return json.loads(json.dumps(settings, default=to_json))
 
 
-def _check_resumable(last: Path | None, settings: dict[str, Any]) -> None:
-    """Refuse to resume where nothing was begun, or something else was."""
-    if last is None:
+def _find_resumable(
+    folder: Path | None, module: MethodModule, settings: dict[str, Any], identity: str | None
+) -> tuple[Path, Checkpoint]:
+    """The checkpoint to go on from; refuses to where nothing was begun, or something else was."""
+    if folder is None:
         raise InputError("A training is resumed from its run_folder; give that.")
-    if not last.is_file():
-        raise InputError(f"There is no checkpoint to resume from at {last}; start anew without resume.")
-    try:
-        before = torch.load(last, map_location="cpu", weights_only=True)["annotruth"]
-    except Exception as error:
-        raise InputError(f"{last} is damaged or no checkpoint of annotruth; start anew without resume.") from error
+    path, found = find_last(folder)
+    if identity is not None and found.run is not None and found.run != identity:
+        raise InputError(
+            f"{path} belongs to another run than {folder / RUN_FILE}. Put the run's own back, or start anew without "
+            "resume; on the command line, with --overwrite."
+        )
+    before = found.annotruth
     names = {**before, **settings}
     changed = [f"{n} (then {before.get(n)}, now {settings.get(n)})" for n in names if before.get(n) != settings.get(n)]
     if changed:
         raise InputError(
-            f"{last} belongs to a training with another {', another '.join(changed)}; resume with the same settings, "
+            f"{path} belongs to a training with another {', another '.join(changed)}; resume with the same settings, "
             "or start anew without resume."
         )
+    refuse_other_weights(found, module, path)
+    return path, found
 
 
 @contextmanager
-def _plain_errors(last: Path | None) -> Iterator[None]:
-    """Ctrl-C stays Ctrl-C, where Lightning would end the whole program; a failure says what is left."""
+def _plain_errors(folder: Path | None, course: _Course, begun: Path | None) -> Iterator[None]:
+    """A request to end stays one, where Lightning would end the whole program; a failure says what is left."""
     try:
         yield
     except SystemExit as stop:
         if isinstance(stop.__context__, KeyboardInterrupt):
             raise stop.__context__ from None
+        if isinstance(stop, SIGTERMException):
+            raise Stopped(signal.SIGTERM) from None
         raise
     except AnnotruthError as error:
-        if last is None or not last.is_file():
+        raise type(error)(f"{error}{_what_is_left(folder)}") from error
+    except OSError as error:
+        raise AnnotruthError(
+            f"{error.filename or folder or 'A file'}: could not be written: {error.strerror or error}."
+            f"{_what_is_left(folder)}"
+        ) from error
+    except Exception as error:
+        if course.request.signum is not None:  # other processes ended first, which this one noticed
+            raise Stopped(course.request.signum) from error
+        if begun is None or course.began or isinstance(error, (MemoryError, torch.OutOfMemoryError)):
             raise
-        raise type(error)(f"{error} The last good checkpoint is {last}.") from error
+        raise InputError(
+            f"{begun} is damaged, or was written by another version: the training cannot go on from it "
+            f"({type(error).__name__}: {error}). Start anew without resume; on the command line, with --overwrite."
+        ) from error
+
+
+def _what_is_left(folder: Path | None) -> str:
+    last = None if folder is None else folder / FOLDER / LAST
+    return f" The last good checkpoint is {last}." if last is not None and last.is_file() else ""
 
 
 @contextmanager

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import shutil
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import numpy as np
@@ -203,7 +205,7 @@ def test_where_every_case_turns_out_bad_nothing_is_fused(cases: Path, out: Path)
     for scope in ("dataset", "case"):
         with pytest.raises(InputError, match=r"wrong with every case.*label 9 lies outside"):
             fuse(cases, out, scope=scope)
-        assert list(out.iterdir()) == []
+        assert not out.exists()
 
 
 @pytest.mark.parametrize(
@@ -291,3 +293,22 @@ def test_local_iterations_are_known_of_a_folder_too(cases: Path, out: Path) -> N
         expected = make_estimator("spatial-staple", scope).fit(at.load(cases))
         np.testing.assert_array_equal(fused.local_n_iter_, expected.local_n_iter_)
         np.testing.assert_array_equal(fused.predict_proba_item(1), expected.predict_proba_item(1))
+
+
+def test_of_twenty_fusions_into_one_folder_one_is_written_and_the_others_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("item,rater,label\na,ann,cat\na,bob,dog\na,cy,cat\nb,ann,dog\nb,bob,dog\n")
+    together = Barrier(20)
+
+    def run(number: int) -> str:
+        together.wait()
+        try:
+            fuse(tmp_path / "a.csv", tmp_path / "out", "majority")
+            return "done"
+        except InputError as error:
+            return str(error)
+
+    with ThreadPoolExecutor(20) as threads:
+        ended = list(threads.map(run, range(20)))
+    assert ended.count("done") == 1
+    assert all("is writing there" in text or "already holds files" in text for text in ended if text != "done")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["fusion.json", "raters.csv", "truth.csv"]

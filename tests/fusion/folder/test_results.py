@@ -17,6 +17,7 @@ import annotruth as at
 from annotruth.errors import InputError
 from annotruth.fusion.checks import noisy_masks
 from annotruth.fusion.folder import fuse
+from annotruth.fusion.folder.results import write_raters
 from annotruth.io import write_case_folder
 
 RATERS = ["ann", "bob", "cy", "di", "ed"]
@@ -124,3 +125,10 @@ def test_a_fusion_cut_off_says_so_and_can_be_done_again(
     fuse(cases, out, overwrite=True)
     assert note(out)["finished"]
     assert sorted(path.name for path in (out / "labels").iterdir()) == [f"{name}.npy" for name in CASES]
+
+
+def test_raters_that_spreadsheets_would_run_are_neutralised(tmp_path: Path) -> None:
+    answers = at.Annotations.from_answers(np.array([[0, 0], [1, 1]]), raters=["=HYPERLINK(1)", "-1"])
+    fused = at.MajorityVote().fit(answers)
+    path = write_raters(tmp_path / "raters.csv", fused, {"labelled items": fused.labelled_counts_})
+    assert [line.split(",")[0] for line in path.read_text().splitlines()[1:]] == ["'=HYPERLINK(1)", "-1"]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import struct
+import zlib
+
 import numpy as np
 import pytest
 import tifffile
@@ -9,6 +12,7 @@ from PIL import Image
 
 from annotruth.errors import InputError
 from annotruth.io import files, writing
+from annotruth.io.formats import png
 
 RNG = np.random.default_rng(0)
 
@@ -62,3 +66,32 @@ def test_flipped_bits_in_a_png_do_not_pass_as_pixels(tmp_path, put):
         (tmp_path / "a.png").write_bytes(flipped)
         with pytest.raises(InputError, match="cannot be read"):
             files.read_mask(tmp_path / "a.png", "here")
+
+
+def _pack(width: int, height: int, pixels: bytes, interlaced: int = 0) -> bytes:
+    def chunk(name: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    head = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, interlaced)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(pixels)) + chunk(b"IEND", b"")
+
+
+def test_pixels_that_end_early_are_not_taken_for_black_ones(tmp_path):
+    (tmp_path / "whole.png").write_bytes(_pack(16, 16, bytes(17 * 16)))
+    (tmp_path / "short.png").write_bytes(_pack(16, 16, bytes(17 * 3)))
+    assert png.read_mask(tmp_path / "whole.png").shape == (16, 16)
+    with pytest.raises(InputError, match="end after 51 of 272 bytes"):
+        png.read_mask(tmp_path / "short.png")
+
+
+@pytest.mark.parametrize("size", [(1, 1), (3, 5), (8, 8), (17, 9)])
+def test_interlaced_pictures_are_whole(tmp_path, size):
+    array = RNG.integers(0, 255, size).astype(np.uint8)
+    passes = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
+    parts = [array[y::down, x::right] for x, y, right, down in passes]
+    pixels = b"".join(b"\0" + row.tobytes() for part in parts if part.shape[1] for row in part)
+    (tmp_path / "a.png").write_bytes(_pack(size[1], size[0], pixels, interlaced=1))
+    assert (png.read_mask(tmp_path / "a.png") == array).all()
+    (tmp_path / "a.png").write_bytes(_pack(size[1], size[0], pixels[:-1], interlaced=1))
+    with pytest.raises(InputError, match="packed pixels end"):
+        png.read_mask(tmp_path / "a.png")

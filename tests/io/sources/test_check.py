@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import gzip
+import os
+import shutil
 
 import numpy as np
 import pytest
 from PIL import Image
 
 from annotruth.errors import InputError
-from annotruth.io import check, load
+from annotruth.io import check, find_source, load
 
 
 def _found(problems, severity=None):
@@ -63,6 +65,7 @@ def test_many_broken_files_are_all_listed_in_one_go(cases, put, mask, describe):
         ("h.npy", "h", None, "the image holds 72 non-finite"),
         ("i.png", "i", None, "cannot be read (cannot identify"),
         ("a.png", "a", None, "label 9 lies outside the"),
+        ("j.png", "j", None, "the image has 3 channels,"),
         ("k.psd", None, None, "not a file of a"),
         ("dataset.json", None, None, "raters names raters the folder"),
     }
@@ -70,10 +73,9 @@ def test_many_broken_files_are_all_listed_in_one_go(cases, put, mask, describe):
         ("g.png", "g", "bob", "the mask is empty: every"),
         ("h.png", "h", "bob", "the mask is empty: no"),
         ("j.png", "j", None, "no rater labelled this image."),
-        ("j.png", "j", None, "the image has 3 channels,"),
         ("cy", None, "cy", "the rater labelled nothing."),
     }
-    assert [problem.severity for problem in problems] == ["fatal"] * 12 + ["warning"] * 5
+    assert [problem.severity for problem in problems] == ["fatal"] * 13 + ["warning"] * 4
 
 
 def test_what_check_finds_load_refuses_in_the_same_words(cases, put, mask):
@@ -180,3 +182,49 @@ def test_warnings_of_a_table(tmp_path):
     }
     table.write_text("item,label\na,cat\n")
     assert [problem.message[:26] for problem in check(table)] == ["there is no column 'rater'"]
+
+
+def test_what_is_no_plain_file_is_named_and_not_opened(cases, tmp_path):
+    os.mkfifo(cases / "images" / "d.png")
+    (cases / "raters" / "ann" / "e.png").symlink_to("/dev/zero")
+    fatal = _found(check(cases), "fatal")
+    assert ("d.png", "d", None, "this is a pipe, not") in fatal
+    assert ("e.png", "e", "ann", "this is a device, not") in fatal
+    with pytest.raises(InputError, match="this is a"):
+        load(cases)
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a|b", "a<b", 'a"b', "a:b"])
+def test_a_case_whose_results_could_not_be_written_is_refused_before_anything_is_fused(cases, put, mask, name):
+    for folder in ("images", "raters/ann", "raters/bob"):
+        put(cases / folder / f"{name}.png", mask)
+    assert any("cannot give a file its name" in str(problem) for problem in check(cases))
+    with pytest.raises(InputError, match="cannot give a file its name"):
+        load(cases)
+
+
+def test_names_in_another_encoding_are_refused(cases, mask):
+    bad = os.fsdecode(b"caf\xe9")
+    shutil.copytree(cases / "raters" / "ann", cases / "raters" / bad)
+    shutil.copy(cases / "images" / "a.png", cases / "images" / f"{bad}.png")
+    messages = [problem.message for problem in check(cases) if problem.severity == "fatal"]
+    assert "the rater 'caf\\udce9' is not written in UTF-8." in messages
+    assert "the case 'caf\\udce9' is not written in UTF-8." in messages
+    with pytest.raises(InputError, match="not written in UTF-8"):
+        load(cases)
+
+
+def test_images_of_complex_numbers_are_refused(cases):
+    (cases / "images" / "a.png").unlink()
+    np.save(cases / "images" / "a.npy", np.zeros((8, 9), dtype=np.complex64))
+    assert ("a.npy", "a", None, "the image holds complex64 values.") in _found(check(cases), "fatal")
+    with pytest.raises(InputError, match="complex64"):
+        load(cases).item_image(0)
+
+
+def test_images_of_mixed_channels_are_refused_but_fusion_needs_none(cases):
+    Image.fromarray(np.zeros((8, 9, 3), np.uint8)).save(cases / "images" / "a.png")
+    assert ("a.png", "a", None, "the image has 3 channels,") in _found(check(cases), "fatal")
+    with pytest.raises(InputError, match="the image has 3 channels, most have 1"):
+        load(cases)
+    assert find_source(cases).load_sound(cases)[1] == []

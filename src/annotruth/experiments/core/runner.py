@@ -23,6 +23,7 @@ from annotruth.experiments.core.memory import peak_memory
 from annotruth.experiments.core.task import Scale, TaskData, Trained
 from annotruth.experiments.core.writing import environment, write_results
 from annotruth.io import atomic
+from annotruth.io.locks import only_writer
 from annotruth.methods import make_method
 from annotruth.parallel.threads import threads
 from annotruth.parallel.workers import Processes
@@ -86,6 +87,21 @@ def run_experiment(
     name = experiment.name
     name += "-stand-in" if experiment.stand_in and data is None else ""
     name += "-quick" if quick else ""
+    with only_writer(folder, f".{name}.lock"):
+        return _run_all(experiment, folder, name, scale, quick, seeds, data, jobs, tell)
+
+
+def _run_all(
+    experiment: Experiment,
+    folder: Path,
+    name: str,
+    scale: Scale,
+    quick: bool,
+    seeds: Sequence[int] | None,
+    data: Path | None,
+    jobs: int,
+    tell: Callable[[str], None],
+) -> Table:
     kept = folder / f".{name}"
     cells = _cells(
         experiment, scale, list(seeds if seeds is not None else experiment.seeds)[: 1 if quick else None], data
@@ -190,8 +206,11 @@ def _read_finished(path: Path, configuration: dict[str, Any]) -> dict[str, Any] 
     """A training done earlier, if it was configured in the same way."""
     if not path.is_file():
         return None
-    result = json.loads(path.read_text())
-    return result if result["asked"] == configuration else None
+    try:
+        result = json.loads(path.read_text())
+        return result if result["asked"] == configuration else None
+    except (ValueError, KeyError, TypeError):  # damaged: it is made anew
+        return None
 
 
 def _table(experiment: Experiment, name: str, scale: Scale, done: list[tuple[Cell, dict[str, Any]]]) -> Table:

@@ -53,6 +53,7 @@ from annotruth.io import (
     refuse_used_folder,
     write_truth_table,
 )
+from annotruth.io.locks import only_writer
 from annotruth.parallel import MapFunction
 from annotruth.parallel.workers import open_workers
 from annotruth.validation import MISSING_PIXEL
@@ -139,20 +140,21 @@ def fuse(
     kind = find_source(source)
     refuse_used_folder(output, overwrite)
     known = None if gold is None else kind.find_truth(Path(gold))
-    with open_workers(jobs, scheduler, preload=[__name__]) as across:
-        if kind.kind == "masks":
-            fusion, more = _FolderRun(estimator, kind, source, known, output, across, progress)(overwrite)
-        else:
-            fusion, more = _fuse_table(estimator, source, known, output, overwrite, duplicates)
-    content = {
-        "annotruth": annotruth.__version__, "finished": True, "source": source, "gold": gold, "method": method,
-        "settings": estimator.get_params(), **learnt(fusion.fused), **more,
-        "warnings": fusion.warnings,
-        "identifiability": [each for each in fusion.warnings if isinstance(each, IdentifiabilityWarning)],
-        "set_aside": [vars(each) for each in fusion.set_aside],
-        "seconds": round(time.perf_counter() - started, 3),
-    }  # fmt: skip
-    write_json(output / JSON, content)
+    with only_writer(output):
+        with open_workers(jobs, scheduler, preload=[__name__]) as across:
+            if kind.kind == "masks":
+                fusion, more = _FolderRun(estimator, kind, source, known, output, across, progress)(overwrite)
+            else:
+                fusion, more = _fuse_table(estimator, source, known, output, overwrite, duplicates)
+        content = {
+            "annotruth": annotruth.__version__, "finished": True, "source": source, "gold": gold, "method": method,
+            "settings": estimator.get_params(), **learnt(fusion.fused), **more,
+            "warnings": fusion.warnings,
+            "identifiability": [each for each in fusion.warnings if isinstance(each, IdentifiabilityWarning)],
+            "set_aside": [vars(each) for each in fusion.set_aside],
+            "seconds": round(time.perf_counter() - started, 3),
+        }  # fmt: skip
+        write_json(output / JSON, content)
     return fusion
 
 

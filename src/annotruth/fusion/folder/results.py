@@ -11,8 +11,11 @@ from typing import Any
 import numpy as np
 
 from annotruth.data.annotations import Annotations
-from annotruth.fusion.base import FusionEstimator
+from annotruth.errors import InputError
+from annotruth.fusion.base import FusionEstimator, too_many_matrices
 from annotruth.io import atomic, case_of, write_mask, write_probabilities
+from annotruth.io.names import to_cell
+from annotruth.io.reading import read_json
 
 JSON, LABELS, PROBABILITIES = "fusion.json", "labels", "probabilities"
 
@@ -23,8 +26,8 @@ def begin_output(output: Path, cases: Sequence[str]) -> list[Path]:
     Until it is finished, the files of both stand side by side: each is replaced when the new one is there.
     """
     try:
-        names = set(json.loads((output / JSON).read_text(encoding="utf-8"))["cases"])
-    except (OSError, ValueError, KeyError, TypeError):  # there was none, or it was of a label table
+        names = {str(name) for name in read_json(output / JSON)["cases"]}
+    except (InputError, KeyError, TypeError):  # there was none, or it was of a label table
         names = set()
     homes = [output / LABELS, output / PROBABILITIES]
     earlier = [path for home in homes if home.is_dir() for path in home.iterdir() if case_of(path) in names]
@@ -80,6 +83,8 @@ def write_raters(path: Path, fused: FusionEstimator, labelled: Mapping[str, np.n
     classes = fused.classes_
     columns: dict[str, np.ndarray] = {"skill": fused.skill_}
     columns["skill low"], columns["skill high"] = fused.skill_interval()
+    if too_many_matrices(len(fused.raters_), len(classes)):  # one number a rater is all there is
+        return _write_table(path, fused, {**columns, **labelled})
     low, high = fused.confusion_interval()
     recalls = {f"recall of {name}": number for number, name in enumerate(classes)}
     if len(classes) == 2:
@@ -91,11 +96,16 @@ def write_raters(path: Path, fused: FusionEstimator, labelled: Mapping[str, np.n
     for true, name in enumerate(classes):
         for observed, called in enumerate(classes):
             columns[f"true {name} called {called}"] = fused.confusion_[:, true, observed]
+    return _write_table(path, fused, columns)
+
+
+def _write_table(path: Path, fused: FusionEstimator, columns: Mapping[str, np.ndarray]) -> Path:
+    """Write one row per rater."""
     with atomic(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(["rater", *columns])
         for rater, values in zip(fused.raters_, np.stack(list(columns.values()), axis=1).tolist()):
-            table.writerow([rater, *(_number(value) for value in values)])
+            table.writerow([to_cell(rater), *(_number(value) for value in values)])
     return path
 
 
@@ -114,6 +124,8 @@ def learnt(fused: FusionEstimator) -> dict[str, Any]:
         "log_likelihood": getattr(fused, "log_likelihood_", []), "n_iter": getattr(fused, "n_iter_", 0),
         "unlabelled": {item: int(count) for item, count in zip(fused.items_, fused.unlabelled_) if count},
     }  # fmt: skip
+    if too_many_matrices(len(fused.raters_), len(fused.classes_)):
+        content |= {"orientation": "skill[rater]", "confusion": None, "skill": fused.skill_}
     if fused.scope == "case":
         content["case_prior"] = dict(zip(fused.items_, fused.case_prior_))
         content["case_confusion"] = dict(zip(fused.items_, fused.case_confusion_))
@@ -137,7 +149,8 @@ def write_json(path: Path, content: Mapping[str, Any]) -> Path:
     plain = json.loads(json.dumps(content, default=_plain), parse_constant=lambda _: None)
     lines = [f"  {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in plain.items()]
     with atomic(path) as temporary:
-        temporary.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+        # Names of files need not be text: what is not is written as JSON's own \\udc80, which reads back the same.
+        temporary.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8", errors="backslashreplace")
     return path
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version as version_of
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-import annotruth
 from annotruth.errors import InputError
 from annotruth.io.dicom_files import Series, find_series
 from annotruth.io.exports import Export, register_export
@@ -55,7 +55,7 @@ def _series_of(item: ResultItem, found: dict[str, Series]) -> Series:
 
 def _segmentation(result: Result, item: ResultItem, series: Series, fractional: bool) -> Any:
     highdicom, pydicom = need("highdicom", "dicom"), need("pydicom", "dicom")
-    codes, version = pydicom.sr.codedict.codes, annotruth.__version__
+    codes, version = pydicom.sr.codedict.codes, version_of("annotruth")
     algorithm = highdicom.AlgorithmIdentificationSequence(result.maker, codes.DCM.ArtificialIntelligence, version)
     voxels = _probabilities(result, item, series) if fractional else _labels(result, item, series)
     described = [

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from annotruth.errors import InputError
+
+MOST_FROM_ONE = 1100
+"""Bytes of pixels that one byte of a compressed file may stand for."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +27,19 @@ class Header:
     shape: tuple[int, ...]
     affine: np.ndarray | None = None
     spacing: tuple[float, ...] | None = None
+
+
+def refuse_swollen(path: Path, n_bytes: int) -> None:
+    """Refuse a file whose head promises more bytes of pixels than it can hold, before memory is taken for them.
+
+    Deflate makes at most 1032 bytes of one, and other ways to compress pictures seldom more.
+    """
+    size = path.stat().st_size
+    if n_bytes > MOST_FROM_ONE * max(size, 2**16):
+        raise InputError(
+            f"its head promises {n_bytes / 2**20:,.0f} MB of pixels, which a file of {size / 2**20:,.3f} MB cannot "
+            "hold. The file is damaged; replace it."
+        )
 
 
 def no_such_image(shape: tuple[int, ...], rank: int) -> InputError:

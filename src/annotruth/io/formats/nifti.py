@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from math import prod
 from pathlib import Path
 
 import nibabel
 import numpy as np
 
 from annotruth.errors import InputError
-from annotruth.io.formats.header import Header, no_such_image
+from annotruth.io.formats.header import Header, no_such_image, refuse_swollen
 
 SUFFIXES: tuple[str, ...] = (".nii", ".nii.gz")
 LOSSY = False
@@ -64,6 +65,7 @@ def _open(path: Path) -> nibabel.Nifti1Image:
     file = nibabel.load(path, mmap=False)  # a map would keep the file open, and there may be thousands
     if not isinstance(file, nibabel.Nifti1Image):  # version 2 of the format is a subclass
         raise InputError("the file is not NIfTI, whatever its suffix says. Replace it.")
+    refuse_swollen(path, prod(file.shape) * file.get_data_dtype().itemsize)
     return file
 
 

@@ -6,6 +6,9 @@ greyscale is one channel and everything coloured is red, green, blue.
 
 from __future__ import annotations
 
+import struct
+import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +19,9 @@ from annotruth.io.formats.header import Header, coloured_mask, no_such_image
 
 SUFFIXES: tuple[str, ...] = (".png",)
 LOSSY = False
+_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
+"""First column and row, and steps, of the passes of an interlaced picture."""
 _GREY_MODES = ("1", "L", "LA", "I", "I;16", "I;16B")
 
 
@@ -68,7 +74,39 @@ def _open_verified(path: Path) -> Image.Image:
     """Open a picture whose checksums are right; decoding alone would let flipped bits pass as pixels."""
     with Image.open(path) as picture:
         picture.verify()
+    _refuse_missing_rows(path)
     return Image.open(path)
+
+
+def _refuse_missing_rows(path: Path) -> None:
+    """Refuse a picture whose packed pixels end early, which decoders take for black ones."""
+    content = path.read_bytes()
+    chunks = list(_chunks(content))
+    if content[:8] != _SIGNATURE or not chunks or chunks[0][0] != b"IHDR":
+        return  # another format under this name, which Pillow knows
+    width, height, depth, colours, _, _, interlaced = struct.unpack(">IIBBBBB", chunks[0][1])
+    bits = depth * {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[colours]
+    sizes = [(width, height)]
+    if interlaced:
+        sizes = [(-(-(width - x) // dx), -(-(height - y) // dy)) for x, y, dx, dy in _ADAM7]
+    expected = sum(rows * (1 + -(-columns * bits // 8)) for columns, rows in sizes if columns > 0)
+    unpack, found = zlib.decompressobj(), 0
+    for name, data in chunks:
+        while name == b"IDAT" and data and found <= expected:
+            found += len(unpack.decompress(data, 2**20))
+            data = unpack.unconsumed_tail
+    found += len(unpack.flush())
+    if found < expected:
+        raise InputError(f"its packed pixels end after {found} of {expected} bytes. The file is damaged; replace it.")
+
+
+def _chunks(content: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Name and data of each chunk of a PNG file."""
+    place = len(_SIGNATURE)
+    while place + 8 <= len(content):
+        length, name = struct.unpack(">I4s", content[place : place + 8])
+        yield name, content[place + 8 : place + 8 + length]
+        place += 12 + length
 
 
 def _refuse_colours(picture: Image.Image) -> None:

@@ -14,7 +14,7 @@ import tifffile
 from PIL import Image, ImageSequence
 
 from annotruth.errors import InputError
-from annotruth.io.formats.header import Header, coloured_mask, no_such_image
+from annotruth.io.formats.header import Header, coloured_mask, no_such_image, refuse_swollen
 
 SUFFIXES: tuple[str, ...] = (".tif", ".tiff")
 LOSSY = False
@@ -68,7 +68,9 @@ def only_series(file: tifffile.TiffFile) -> Any:
     """The one picture, or stack of pages of one size, that a file holds."""
     if len(file.series) != 1:
         raise InputError(f"the file holds {len(file.series)} pictures of different sizes. Keep one per file.")
-    return file.series[0]
+    series = file.series[0]
+    refuse_swollen(Path(file.filehandle.path), series.nbytes)
+    return series
 
 
 def channel_axis(series: Any) -> int | None:

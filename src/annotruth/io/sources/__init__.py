@@ -129,8 +129,13 @@ def find_source(path: str | Path, key: str | None = None) -> Source:
     'case folder'
     """
     path = Path(path)
-    if key is not None:
-        return _by_key(path, key)
+    try:
+        return _by_key(path, key) if key is not None else _find(path)
+    except OSError as error:  # a name too long for any file, a folder that may not be entered
+        raise InputError(f"{path}: cannot be opened: {error.strerror or error}.") from error
+
+
+def _find(path: Path) -> Source:
     for source in _sorted_sources():
         if source.is_plain(path):
             return source

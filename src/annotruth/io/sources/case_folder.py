@@ -71,6 +71,7 @@ class CaseFolder(Source):
 
     def load(self, path: Path, **inputs: Any) -> Annotations:
         found = survey(path, refuse)
+        _look_at_channels(found, refuse)
         return _case_annotations(found, _find_classes(found))
 
     def load_sound(
@@ -130,7 +131,7 @@ class CaseFolder(Source):
         _warn_of_masks(found, pixels, values, report)
         _warn_of_drawings(found, pixels, values, report)
         _warn_of_raters(found, report)
-        _warn_of_channels(found, report)
+        _look_at_channels(found, report)
 
 
 def nothing_sound(folder: Path, reasons: Sequence[str]) -> str:
@@ -384,10 +385,12 @@ def _warn_of_raters(found: Survey, report: Report) -> None:
         report(only_rater(found.folder, next(iter(raters))))
 
 
-def _warn_of_channels(found: Survey, report: Report) -> None:
+def _look_at_channels(found: Survey, report: Report) -> None:
+    """Report images of other channels than most; who needs no images (``load_sound``) does not ask."""
     counts = Counter(found.channels.values())
     for case, channels in found.channels.items():
         usual = counts.most_common(1)[0][0]
         if channels != usual:
             message = f"the image has {channels} channels, most have {usual}."
-            report(Problem("warning", found.layout.images[case], case, None, message, "No model can learn from both."))
+            advice = "No model can learn from both: save it in grey or in colour as the others are, or remove the case."
+            report(Problem("fatal", found.layout.images[case], case, None, message, advice))
