@@ -163,3 +163,19 @@ def test_a_folder_with_other_files_is_refused(digits: Annotations, tmp_path: Pat
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(InputError, match=r"thesis\.txt"):
         at.compare(digits, ["majority", "mean"], folds=2, folder=tmp_path, **QUICK)
+
+
+def test_items_of_different_size_spacing_and_group_are_scored_on_their_own_grid():
+    rng = np.random.default_rng(0)
+    sizes = [(16, 16), (16, 20), (24, 16), (16, 16), (20, 24), (16, 16)]
+    masks = [np.zeros((2, *size), dtype=np.uint8) for size in sizes]
+    for mask in masks:
+        mask[0, 4:10, 4:12] = mask[1, 5:10, 4:12] = 1
+    masks[2][1] = 255
+    images = [mask[:1] + rng.normal(0, 0.1, (1, *mask.shape[1:])) for mask in masks]
+    ann = Annotations.from_masks(
+        masks, images=images, spacing=[(1, 1), (1, 1), (0.5, 1), (1, 1), (2, 2), (1, 1)], groups=list("aabbcc")
+    )
+    found = at.compare(ann, ["majority", "mean"], folds=3, **QUICK)
+    assert np.isfinite(found.lengths).all()
+    assert found.groups == tuple("aabbcc")
