@@ -21,6 +21,7 @@ _HOME = {
     "Classifier": "annotruth.training",
     "Ensemble": "annotruth.training",
     "load_model": "annotruth.training",
+    "compare": "annotruth.choosing",
     "report": "annotruth.reporting",
 }
 

@@ -11,6 +11,7 @@ import typer
 
 from annotruth import __version__
 from annotruth.cli.check import check
+from annotruth.cli.compare import compare
 from annotruth.cli.demo import demo
 from annotruth.cli.export import export
 from annotruth.cli.fetch import fetch
@@ -64,6 +65,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
     simulate: "simulate digits/ -o cases/ --raters good,over,under,wrong,blank --keep 1",
     plan: "plan cases/ -o plan.json",
     train: "train cases/ --method pixel-cm -o runs/first",
+    compare: "compare cases/ -o compared/",
     predict: "predict runs/first new_images/ -o labelled/",
     report: "report runs/first",
     reproduce: "reproduce zhang2020-mnist --quick",

@@ -37,13 +37,14 @@ def surroundings(labelling: np.ndarray, classes: int) -> np.ndarray:
     >>> surroundings(np.array([0, 0, 1, 1, 1, 1, 1]), classes=2) % REACH  # the distance less one, 3 at most
     array([1, 0, 0, 1, 2, 3, 3])
     """
-    distances = np.full((classes, *labelling.shape), np.inf)
+    nearest = np.full(labelling.shape, np.inf)
+    beyond = np.zeros(labelling.shape, dtype=int)
     for number in np.unique(labelling):
-        distances[number] = ndimage.distance_transform_edt(labelling != number)
-    np.put_along_axis(distances, labelling[None], np.inf, axis=0)
-    beyond = distances.argmin(axis=0)
-    steps = np.clip(np.ceil(distances.min(axis=0)), 1, REACH).astype(int) - 1
-    return (labelling * classes + beyond) * REACH + steps
+        distance = ndimage.distance_transform_edt(labelling != number)
+        nearer = (distance < nearest) & (labelling != number)
+        nearest[nearer], beyond[nearer] = distance[nearer], number
+    steps = np.clip(np.ceil(nearest), 1, REACH).astype(int) - 1
+    return (labelling.astype(int) * classes + beyond) * REACH + steps
 
 
 def message_lengths(
@@ -75,25 +76,33 @@ def message_lengths(
     >>> bool(by_truth < by_over)
     True
     """
-    raters, cells = len(labels[0]), classes**2 * REACH
-    places = [surroundings(labelling, classes).ravel() * classes for labelling in labellings]
+    size = classes**3 * REACH  # of one rater's table
+    met = []  # item, entry and count, of those entries that an item has: few of all, where classes are many
+    for number, (labelling, drawn) in enumerate(zip(labellings, labels)):
+        places = surroundings(labelling, classes).ravel() * classes
+        for rater, said in enumerate(drawn.reshape(len(drawn), -1)):
+            given = said != missing
+            entries, often = _tally(places[given] + said[given], size)
+            met.append((np.full(len(entries), number), rater * size + entries, often))
+    item, entry, counts = (np.concatenate(each) for each in zip(*met))
+    elsewhere = _totals(entry, counts) - counts + UNSEEN
+    cell = entry // classes
+    of_cell = _totals(cell, counts) - _totals(item * (cell.max(initial=0) + 1) + cell, counts) + UNSEEN * classes
+    return -np.bincount(item, weights=counts * np.log(elsewhere / of_cell), minlength=len(labellings))
 
-    def count(item: int) -> np.ndarray:
-        drawn = labels[item].reshape(raters, -1)
-        counts = [
-            np.bincount(places[item][said != missing] + said[said != missing], minlength=cells * classes)
-            for said in drawn
-        ]
-        return np.stack(counts).reshape(raters, cells, classes)
 
-    # Counted twice: tables of many classes would not fit into memory for all items at once.
-    total = sum((count(item) for item in range(len(places))), start=np.zeros((raters, cells, classes)))
-    lengths = np.empty(len(places))
-    for item in range(len(places)):
-        own = count(item)
-        elsewhere = total - own + UNSEEN
-        lengths[item] = -(own * np.log(elsewhere / elsewhere.sum(axis=-1, keepdims=True))).sum()
-    return lengths
+def _tally(entries: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Which numbers below a size there are, and how often."""
+    if size > len(entries):
+        return np.unique(entries, return_counts=True)
+    counts = np.bincount(entries, minlength=size)
+    return np.flatnonzero(counts), counts[counts > 0]
+
+
+def _totals(keys: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """The sum of the counts of all entries with the same key, for each entry."""
+    _, place = np.unique(keys, return_inverse=True)
+    return np.bincount(place.ravel(), weights=counts)[place.ravel()]
 
 
 def first_is_shorter(first: np.ndarray, second: np.ndarray, errors: float = 1.0) -> bool:

@@ -58,7 +58,7 @@ def training_curves(history: pd.DataFrame) -> str:
         for panel in axes:
             panel.set_xlabel("epoch")
             panel.xaxis.set_major_locator(MaxNLocator(integer=True))
-        return _svg(figure)
+        return svg(figure)
 
 
 def score_bars(scores: Nested, method: str) -> str:
@@ -81,7 +81,7 @@ def score_bars(scores: Nested, method: str) -> str:
         if alone:
             texts = [score(rows[0][metric], metric) for metric in metrics]
             _bars(figure.subplots(), {heading(metric): rows[0][metric] for metric in metrics}, texts, emphasised=None)
-            return _svg(figure)
+            return svg(figure)
         panels = figure.subplots(len(scores), len(metrics), squeeze=False, sharex="col", height_ratios=heights)
         for line, (setting, by_method) in zip(panels, scores.items(), strict=True):
             for metric, panel in zip(metrics, line, strict=True):
@@ -89,7 +89,7 @@ def score_bars(scores: Nested, method: str) -> str:
                 texts = [score(value, metric) for value in values.values()]
                 _bars(panel, values, texts, emphasised=method, names=metric == metrics[0])
                 panel.set_title(f"{short(setting)} · {heading(metric)}")
-        return _svg(figure)
+        return svg(figure)
 
 
 def reliability(curves: Mapping[str, Reliability], confidence: str) -> str:
@@ -119,7 +119,7 @@ def reliability(curves: Mapping[str, Reliability], confidence: str) -> str:
             panel.set(xlim=(0, 1), xlabel=confidence)
             panel.tick_params(axis="x", pad=6)  # away from the zero of the other axis
             panel.yaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=" %"))
-        return _svg(figure)
+        return svg(figure)
 
 
 def _line(panel: Axes, x: ArrayLike, y: ArrayLike, colour: str, label: str) -> None:
@@ -147,7 +147,8 @@ def _bars(
     panel.margins(x=0.16)
 
 
-def _svg(figure: Figure) -> str:
+def svg(figure: Figure) -> str:
+    """A figure as a data URI."""
     file = io.StringIO()
     FigureCanvasSVG(figure)
     figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
