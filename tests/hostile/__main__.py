@@ -21,11 +21,13 @@ RESULTS = Path(__file__).parents[2] / "docs" / "results" / "hostile.md"
 def main() -> int:
     wanted = argparse.ArgumentParser(prog="python -m tests.hostile")
     wanted.add_argument("--every", type=int, default=1, help="run only every n-th attack")
-    wanted.add_argument("--only", help="run only attacks of this kind")
+    wanted.add_argument("--only", help="run only attacks of these kinds, as models,runs")
     wanted.add_argument("--write", action="store_true", help=f"keep the counts in {RESULTS.name}")
     wanted.add_argument("--json", action="store_true", help="print troubles as JSON, and nothing else")
     asked = wanted.parse_args()
-    attacks = [each for each in running.all_attacks() if asked.only in (None, each.kind)][:: asked.every]
+    attacks = [each for each in running.all_attacks() if asked.only is None or each.kind in asked.only.split(",")][
+        :: asked.every
+    ]
     began, ended = time.monotonic(), []
     running.load_libraries()
     with tempfile.TemporaryDirectory(prefix="hostile-") as folder:

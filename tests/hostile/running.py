@@ -9,18 +9,23 @@ import shutil
 import signal
 import stat
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.hostile import folders, models, tables, words
+from tests.hostile import exports, folders, json_exports, models, names, tables, words, xml_exports
 from tests.hostile.attacks import CANARY, Attack
 
+PARTS = (folders, tables, models, exports, xml_exports, json_exports, names, words)
 SECONDS = 30
 MEMORY = 2**31
 """Bytes that a process may take beyond what it has when all libraries are loaded."""
+
+
+UNPACKED = ".unpacked"
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,7 @@ class Ended:
 
 def all_attacks() -> list[Attack]:
     """Every attack, no two alike."""
-    found = [attack for part in (folders, tables, models, words) for attack in part.all_attacks()]
+    found = [attack for part in PARTS for attack in part.all_attacks()]
     assert len({(attack.kind, attack.name, attack.command) for attack in found}) == len(found), "two attacks are alike"
     return found
 
@@ -50,6 +55,7 @@ def prepare(base: Path) -> None:
             _silence(base / "log")
             folders.make_sound(base)
             models.make_sound(base)
+            exports.make_sound(base)
             code = 0
         except BaseException:
             traceback.print_exc()
@@ -63,6 +69,7 @@ def load_libraries() -> None:
     """Import what all verbs need, once for all attacks."""
     import annotruth.cli
     import annotruth.fusion.folder
+    import annotruth.io.importing
     import annotruth.reporting
     import annotruth.training.runs
     import annotruth.training.trainer  # noqa: F401
@@ -99,6 +106,8 @@ def _attempt(attack: Attack, base: Path, home: Path, log: Path) -> None:
     try:
         _silence(log)
         os.chdir(home)
+        os.mkdir(UNPACKED)
+        tempfile.tempdir = str(home / UNPACKED)  # what is unpacked goes with the attack
         held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (held + MEMORY, held + MEMORY))
         resource.setrlimit(resource.RLIMIT_FSIZE, (2**28, 2**28))
@@ -158,18 +167,18 @@ def _wait(child: int, until: float) -> int:
 
 def _trouble(attack: Attack, code: int, said: str, before: dict[str, str], home: Path) -> str:
     after = fingerprint(home)
-    written = [name for name in after if name.startswith("out/")]
+    written = [name for name in after if name.startswith(("out/", ".out"))]
     if code == -9:
         return f"did not end in {SECONDS} s"
     if "Traceback (most recent call last)" in said or code == 99:
         return "traceback"
     if code not in (1, 2) and not (code == 0 and attack.harmless):
         return f"exit code {code}"
-    if (home / CANARY).exists():
+    if any(Path(name).name == CANARY for name in after.keys() - before.keys()):
         return "something was executed"
     if code == 2 and written:
         return f"left {written[0]}"
-    if code and any(after.get(name) != content for name, content in before.items()):
+    if (code or attack.command[0] == "import") and any(after.get(name) != content for name, content in before.items()):
         return "changed its input"
     if code and not said.strip():
         return "said nothing"
@@ -179,8 +188,8 @@ def _trouble(attack: Attack, code: int, said: str, before: dict[str, str], home:
 def fingerprint(home: Path) -> dict[str, str]:
     """Every entry of a folder with a hash of what it holds; nothing but plain files is opened."""
     found = {}
-    for folder, names, files in os.walk(home):
-        for name in (*names, *files):
+    for folder, folders_in_it, files in os.walk(home):
+        for name in (*folders_in_it, *files):
             path = os.path.join(folder, name)
             mode = os.lstat(path).st_mode
             content = str(stat.S_IFMT(mode))

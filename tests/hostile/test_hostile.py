@@ -10,14 +10,14 @@ from importlib import import_module
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-EVERY = 16
+EVERY = 24
 
 
 def test_there_are_at_least_600_distinct_bad_inputs() -> None:
     attacks = import_module("tests.hostile.running").all_attacks()
     assert len({(attack.kind, attack.name) for attack in attacks}) >= 600
     verbs = {attack.command[0] for attack in attacks}
-    assert verbs >= {"check", "load", "fuse", "train", "predict", "load_model", "report"}
+    assert verbs >= {"check", "load", "fuse", "import", "train", "predict", "load_model", "report"}
     assert any("--resume" in attack.command for attack in attacks)
 
 

@@ -5,9 +5,12 @@ The folder lasts as long as the process, so that masks and images can be read wh
 
 from __future__ import annotations
 
+import lzma
 import stat
+import struct
 import tempfile
 import zipfile
+import zlib
 from pathlib import Path, PurePosixPath
 
 from annotruth.errors import InputError
@@ -17,6 +20,11 @@ MAX_BYTES = 64 * 2**30
 MAX_RATIO = 1000
 """By how much a file of more than a megabyte may have been compressed; text of masks comes near a hundred."""
 MAX_FILES = 10**6
+DAMAGED = (
+    zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, NotImplementedError,
+    RuntimeError, ValueError,
+)  # fmt: skip
+"""What a damaged archive may raise, beside InputError, which is a ValueError too."""
 
 _unpacked: dict[tuple[Path, int, int], tempfile.TemporaryDirectory[str]] = {}
 
@@ -52,7 +60,9 @@ def _unpack(path: Path, folder: Path) -> None:
             folder.mkdir()
             for member in members:
                 archive.extract(member, folder)
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, zipfile.LargeZipFile) as error:
+    except InputError:
+        raise
+    except DAMAGED as error:
         raise InputError(f"{path}: cannot be unpacked ({error}). Download or export it anew.") from error
     except OSError as error:
         raise InputError(f"{path}: cannot be unpacked ({error.strerror or error}).") from error

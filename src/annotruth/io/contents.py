@@ -241,7 +241,7 @@ def safe_name(name: str) -> str:
     >>> safe_name("../Ann: left?")
     '_Ann_ left_'
     """
-    cleaned = re.sub(r'[\\/:*?"<>|\x00-\x1f]', "_", name).strip().rstrip(". ").lstrip(". ")
+    cleaned = re.sub(r'[\\/:*?"<>|\x00-\x1f\ud800-\udfff]', "_", name).strip().rstrip(". ").lstrip(". ")
     cleaned = cleaned.removesuffix(NEGATIVE_FOLDER)[:200]
     return cleaned or "unnamed"
 

@@ -16,8 +16,10 @@ import pandas as pd
 from annotruth.errors import InputError, shorten
 from annotruth.io.contents import Contents, Item, Mask, name_items, name_raters
 from annotruth.io.files import case_of, image_header, suffix_of
+from annotruth.io.names import refuse_unwritable
 from annotruth.io.problems import Problem, Report, place, reporting
 from annotruth.io.rasterise import MAX_PIXELS
+from annotruth.io.reading import refuse_irregular
 from annotruth.io.shapes import Shape, paint_shapes
 from annotruth.validation import MAX_MASK_CLASSES
 
@@ -78,7 +80,9 @@ class Drawn:
 
     def declare(self, labels: Sequence[str]) -> None:
         """Name classes in the order in which they shall be numbered; others follow as they are met."""
-        self._labels += [label for label in dict.fromkeys(labels) if label not in self._labels]
+        for label in dict.fromkeys(labels):
+            if label not in self._labels:
+                self._labels.append(refuse_unwritable(label, "class"))
 
     def add(
         self, file: Path, image: str, size: tuple[int, int], rater: Any, rater_name: str, shapes: Sequence[Shape]
@@ -94,6 +98,8 @@ class Drawn:
         shapes : the last on top
         """
         where = place(file, image, rater_name)
+        for label in {shape.label for shape in shapes}:
+            refuse_unwritable(label, "class")
         if min(size) < 1 or size[0] * size[1] > MAX_PIXELS:
             raise InputError(f"{where}: an image of {size[0]}×{size[1]} pixels cannot be. Correct height and width.")
         picture = self._pictures.setdefault(image, _Picture(size))
@@ -147,6 +153,7 @@ class Answered:
 
     def add(self, image: str, rater: Any, rater_name: str, label: str, **more: Any) -> None:
         """Add one answer; ``more`` is kept in columns of its own."""
+        refuse_unwritable(label, "class")
         self._raters.setdefault(rater, rater_name)
         self._rows.append({"item": image, "rater": rater, "label": label, **more})
 
@@ -320,7 +327,10 @@ def own_json(path: Path, report: Report, is_own: Callable[[Any], bool]) -> Itera
 def read_json(file: Path) -> Any:
     """Read a JSON file; what is wrong with it is said in a sentence."""
     try:
+        refuse_irregular(file)
         return json.loads(file.read_text(encoding="utf-8-sig"))
+    except InputError as error:
+        raise InputError(f"{file}: {error}") from None
     except json.JSONDecodeError as error:
         raise InputError(
             f"{file}: line {error.lineno}, column {error.colno} is not JSON: {error.msg}. Export the file anew."
@@ -329,3 +339,5 @@ def read_json(file: Path) -> Any:
         raise InputError(f"{file}: the JSON is nested too deeply to be read. Export the file anew.") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{file}: cannot be read: {error}. Save it as UTF-8 text.") from error
+    except ValueError:  # a number of thousands of digits
+        raise InputError(f"{file}: the JSON holds a number that is too long. Export the file anew.") from None

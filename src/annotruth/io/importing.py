@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from annotruth.data.annotations import Lazy
-from annotruth.errors import AnnotruthError, InputError
+from annotruth.errors import AnnotruthError, InputError, shorten
 from annotruth.io.archives import open_archive
 from annotruth.io.case_files import IMAGES, RATERS, TRUTH
 from annotruth.io.contents import Contents, Item
@@ -30,7 +30,7 @@ from annotruth.io.formats import EXACT_SUFFIXES
 from annotruth.io.locks import only_writer
 from annotruth.io.problems import Problem, Progress, refuse, reporting
 from annotruth.io.sources import accept_inputs, find_source
-from annotruth.io.sources.imports import ImportSource
+from annotruth.io.sources.imports import ImportSource, report_irregular
 from annotruth.io.tables import LABELS_FILE, TRUTH_FILE
 from annotruth.io.writing import atomic, refuse_used_folder, write_image_file, write_mask_file
 from annotruth.validation import MISSING_PIXEL
@@ -110,6 +110,7 @@ def import_source(
                 refuse(problem)
             problems.append(problem)
 
+        report_irregular(path, report)
         contents = found.read(path, report, **accept_inputs(found, path, inputs))
         if not contents.raters:
             raise InputError(_nothing(path, found, problems))
@@ -231,7 +232,11 @@ def _write_answers(folder: Path, path: Path, contents: Contents, duplicates: str
     if duplicates == "keep-last":
         answers = answers.drop_duplicates(["item", "rater"], keep="last")
     counts.update(map(str, answers["rater"]))
-    answers.to_csv(folder / LABELS_FILE, index=False)
+    try:
+        answers.to_csv(folder / LABELS_FILE, index=False)
+    except UnicodeEncodeError as error:
+        held = shorten([repr(error.object[error.start : error.end])])
+        raise InputError(f"{path}: an answer holds {held}, which is no character. Export it anew.") from None
     if contents.true_labels:
         lines = pd.DataFrame({"item": list(contents.true_labels), "truth": list(contents.true_labels.values())})
         lines.to_csv(folder / TRUTH_FILE, index=False)
@@ -255,7 +260,8 @@ def _write_dataset(folder: Path, path: Path, contents: Contents, imported: Impor
         "notes": imported.notes, "skipped": [_as_dict(problem) for problem in imported.problems],
     }  # fmt: skip
     with atomic(folder / DATASET_FILE) as temporary:
-        temporary.write_text(json.dumps(content, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+        text = json.dumps(content, ensure_ascii=False, indent=2) + "\n"
+        temporary.write_bytes(text.encode("utf-8", "backslashreplace"))  # half a character as JSON itself writes it
 
 
 def _as_dict(problem: Problem) -> dict[str, str | None]:

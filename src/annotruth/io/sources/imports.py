@@ -6,6 +6,7 @@ setting aside what is bad are the same for all, and are here.
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +16,7 @@ from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.io.contents import Contents
 from annotruth.io.problems import Problem, Progress, Report, refuse, reporting
+from annotruth.io.reading import refuse_irregular
 from annotruth.io.sources import Source
 from annotruth.parallel import MapFunction
 
@@ -76,6 +78,7 @@ class ImportSource(Source):
 
     def _something(self, path: Path, report: Report, inputs: Mapping[str, Any]) -> Contents:
         """Read, and refuse what holds nothing at all."""
+        report_irregular(path, report)
         contents = self.read(path, report, **inputs)
         if not contents.raters:
             raise InputError(f"{path}: there is no annotation that can be used in this {self.name}.")
@@ -86,3 +89,27 @@ class ImportSource(Source):
             return contents.annotations(inputs.get("duplicates", "error"))
         except InputError as error:
             raise InputError(f"{path}: {str(error).removeprefix(f'{path}: ')}") from None
+
+
+def report_irregular(path: Path, report: Report) -> None:
+    """Report what lies in a folder and can be no file of it: pipes, devices, links that lead nowhere.
+
+    Sources pass over them, so that somebody's labels would be missing, and nobody would know.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     (Path(folder) / "ann.json").symlink_to("nowhere")
+    ...     report_irregular(Path(folder), lambda problem: print(problem.message))
+    this is a link that leads nowhere.
+    """
+    for folder, names, files in os.walk(path):
+        names[:] = [name for name in names if not name.startswith(".")]
+        for name in files:
+            file = Path(folder) / name
+            if name.startswith(".") or file.is_file():
+                continue
+            with reporting(report, file):
+                refuse_irregular(file)
+                raise InputError("this is a link that leads nowhere. Replace it.")

@@ -198,7 +198,10 @@ def _image_of(task: dict[str, Any]) -> tuple[str, str, str]:
 
 def _path_of(text: str) -> str:
     """The path in an address: of local files the part behind ?d=."""
-    parts = urlsplit(text)
+    try:
+        parts = urlsplit(text)
+    except ValueError:  # of a machine "[", say
+        return text
     inside = parse_qs(parts.query).get("d")
     return inside[0] if inside else unquote(parts.path) if suffix_of(parts.path) else text
 
