@@ -36,7 +36,7 @@ test: $(VENV)/.installed-test
 hostile: $(VENV)/.installed-test
 	$(BIN)/python -W ignore -m tests.hostile --write
 
-MINUTES ?= 30
+MINUTES ?= 12
 soak: $(VENV)/.installed-test
 	$(BIN)/python -W ignore -m tools.soak --minutes $(MINUTES) --kills 200 --write
 

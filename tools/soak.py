@@ -1,6 +1,6 @@
 """Kill jobs at random moments, let them go on, and compare what they leave with what undisturbed ones left.
 
-``python -m tools.soak [--minutes 10] [--kills 200] [--seed 0] [--write]``. Jobs are forked from a process that has
+``python -m tools.soak [--minutes 12] [--kills 200] [--seed 0] [--write]``. Jobs are forked from a process that has
 loaded all libraries, so that kills fall into the work and not into imports; training in two processes starts them anew.
 Folders lie on this file system and, where there is one, on another; a small one of its own is mounted where the system
 allows, which is full, or read-only, every now and then.
@@ -9,7 +9,6 @@ allows, which is full, or read-only, every now and then.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 import random
@@ -21,172 +20,26 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+from tools.soak_jobs import Job, dask_cluster, make_jobs
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results" / "soak.md"
 OTHER = Path("/dev/shm")
 SIGNALS = (signal.SIGKILL,) * 5 + (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+RUSHED = ("fuse", "import")
 PATIENCE = 300
 """Seconds after which a job that nobody disturbs is taken to hang."""
 
 
-@dataclass
-class Job:
-    """A job that can be cut off and gone on with.
-
-    Attributes
-    ----------
-    begin, go_on : words of the command line for an output folder; or what to call with it
-    outcome : what is compared, of a folder
-    fresh : start it as a new interpreter instead of forking
-    """
-
-    name: str
-    begin: Callable[[Path], Any]
-    go_on: Callable[[Path], Any]
-    outcome: Callable[[Path], Any]
-    fresh: bool = False
-    wanted: Any = None
-    seconds: float = 0.0
-    kills: Counter[str] = field(default_factory=Counter)
-    hindered: Counter[str] = field(default_factory=Counter)
-    places: Counter[str] = field(default_factory=Counter)
-    finished: int = 0
-    identical: int = 0
-    troubles: list[str] = field(default_factory=list)
-
-
-# -- the jobs ---------------------------------------------------------------------------------------------------
-
-
-CLUSTER = """
-import time
-from distributed import LocalCluster
-if __name__ == "__main__":
-    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None, silence_logs=50) as cluster:
-        print(cluster.scheduler_address, flush=True)
-        time.sleep(86400)
-"""
-
-
-@contextmanager
-def dask_cluster(folder: Path) -> Iterator[str | None]:
-    """The address of a small Dask cluster, in processes of its own; None where there is no Dask."""
-    (folder / "cluster.py").write_text(CLUSTER)
-    with subprocess.Popen(
-        [sys.executable, folder / "cluster.py"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-        start_new_session=True,
-    ) as cluster:  # fmt: skip
-        try:
-            assert cluster.stdout is not None
-            yield cluster.stdout.readline().strip() or None
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(cluster.pid, signal.SIGKILL)
-
-
-def make_jobs(base: Path, dask: str | None) -> list[Job]:
-    """Jobs on small data, which are made first."""
-    _make_data(base)
-    quick = ["--epochs", "4", "--batch-size", "2", "--quiet", "--accelerator", "cpu", "--patience", "4"]
-
-    def training(name: str, words: list[str], *more: str, fresh: bool = False) -> Job:
-        def begin(out: Path) -> list[str]:
-            return ["train", *words, "-o", str(out), *quick, *more, "--overwrite"]
-
-        def go_on(out: Path) -> list[str]:
-            return ["train", *words, "-o", str(out), "--resume", "--quiet", "--accelerator", "cpu", *more[2:]]
-
-        return Job(name, begin, go_on, lambda out: (out / "model.annotruth").read_bytes(), fresh)
-
-    def fusing(name: str, *more: str) -> Job:
-        def begin(out: Path) -> list[str]:
-            return ["fuse", str(base / "planes"), "-o", str(out), "--quiet", "--overwrite", *more]
-
-        return Job(name, begin, begin, _fused)
-
-    planes, volumes = str(base / "planes"), str(base / "volumes")
-    table = [str(base / "answers.csv"), "--features", str(base / "features.npy")]
-    return [
-        training("train, planes", [planes], "--method", "pixel-cm"),
-        training("train, volumes", [volumes], "--method", "mean"),
-        training("train, a label table", table, "--method", "global-cm"),
-        fusing("fuse"),
-        fusing("fuse, two processes", "--jobs", "2"),
-        *([] if dask is None else [fusing("fuse, Dask", "--dask", dask)]),
-        Job("reproduce", _reproduce, _reproduce, _table),
-        training("train, two processes", [planes], "--method", "mean", "--devices", "2", fresh=True),
-    ]
-
-
-def _make_data(base: Path) -> None:
-    import numpy as np
-
-    from annotruth.io import write_case_folder
-    from annotruth.simulate import simulate_masks
-
-    rng = np.random.default_rng(0)
-    for name, shape, count in (("planes", (24, 24), 12), ("volumes", (8, 8, 8), 6)):
-        truth = np.zeros((count, *shape), np.uint8)
-        for mask in truth:
-            corner = rng.integers(0, min(shape) // 2, len(shape))
-            mask[tuple(slice(start, start + min(shape) // 2) for start in corner)] = 1
-        images = (truth[:, None] + rng.normal(0, 0.3, (count, 1, *shape))).astype(np.float32)
-        annotations = simulate_masks(truth, ("good", "over", "under"), keep="all").annotations(images=images)
-        write_case_folder(base / name, annotations, suffix=".npy")
-    answers = "".join(f"{n},r{r},{'ab'[int(n % 2) ^ int(rng.random() < 0.1)]}\n" for n in range(200) for r in range(4))
-    (base / "answers.csv").write_text(f"item,rater,label\n{answers}")
-    np.save(base / "features.npy", np.arange(200)[:, None] % 2 + rng.normal(0, 0.3, (200, 3)))
-
-
-def _fused(out: Path) -> dict[str, Any]:
-    """Every file of a fusion; but for how long it took."""
-    files: dict[str, Any] = {
-        str(path.relative_to(out)): path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()
-    }
-    content = json.loads(files["fusion.json"])
-    del content["seconds"]
-    return {**files, "fusion.json": content}
-
-
-def _reproduce(out: Path) -> Callable[[], None]:
-    def run() -> None:
-        from annotruth.experiments import run_experiment
-        from annotruth.experiments.core.columns import DICE
-        from annotruth.experiments.core.experiment import Experiment, Row
-        from annotruth.experiments.core.task import Scale
-        from annotruth.experiments.data import digits
-
-        few = Scale({"train": 16, "test": 6}, {"max_epochs": 2, "batch_size": 8})
-        rows = (Row("mean"), Row("pixel-cm"))
-        run_experiment(
-            Experiment(
-                "tiny", "A tiny table", digits.digits_task, {"dense": digits.SETTINGS["dense"]}, rows, (DICE,), few, few
-            ),
-            out,
-        )
-
-    return run
-
-
-def _table(out: Path) -> list[Any]:
-    """The scores; but for how long trainings took."""
-    rows = json.loads((out / "tiny.json").read_text())["rows"]
-    return [{name: value for name, value in row.items() if name != "wall_time"} for row in rows]
-
-
-# -- disturbing them --------------------------------------------------------------------------------------------
-
-
-def start(job: Job, out: Path, again: bool, log: Path) -> int:
-    """Start a job in a group of processes of its own."""
+def start(job: Job, out: Path, again: bool, log: Path, without: str = "") -> int:
+    """Start a job in a group of processes of its own; ``without`` one of its words."""
     what = (job.go_on if again else job.begin)(out)
+    what = what if callable(what) else [word for word in what if word != without]
     if job.fresh:
         with log.open("ab") as file:
             command = [sys.executable, "-W", "ignore", "-m", "annotruth", *what]
@@ -311,9 +164,36 @@ def disturb(job: Job, out: Path, disk: SmallDisk | None, chance: random.Random, 
     return kills
 
 
+@dataclass(frozen=True)
+class Rush:
+    """Many jobs at once into one folder: how many of them said that they are done, and how many refused."""
+
+    name: str
+    place: str
+    jobs: int
+    done: int
+    refused: int
+    identical: bool
+
+    @property
+    def trouble(self) -> str:
+        well = self.done == 1 and self.refused == self.jobs - 1 and self.identical
+        return "" if well else f"{self.jobs} at once: {self}"
+
+
+def rush(job: Job, place: str, out: Path, log: Path, count: int = 20) -> Rush:
+    """Start a job many times at once, each in a process of its own, all into one folder that is nobody's yet.
+
+    One may write there; any other finds the folder locked, or used, and must say so with exit code 2.
+    """
+    pids = [start(job, out, False, log, without="--overwrite") for _ in range(count)]
+    codes = [wait(pid, PATIENCE) for pid in pids]
+    return Rush(job.name, place, count, codes.count(0), codes.count(2), job.outcome(out) == job.wanted)
+
+
 def main() -> int:
     wanted = argparse.ArgumentParser(prog="python -m tools.soak")
-    wanted.add_argument("--minutes", type=float, default=10, help="begin nothing new after so long")
+    wanted.add_argument("--minutes", type=float, default=12, help="begin nothing new after so long")
     wanted.add_argument("--kills", type=int, default=200, help="... or after so many kills")
     wanted.add_argument("--seed", type=int, default=0)
     wanted.add_argument("--only", help="only jobs whose name begins so")
@@ -335,10 +215,16 @@ def main() -> int:
             homes = [("this file system", base, None)]
             homes += [] if other is None else [("another file system", other, None)]
             homes += [] if disk is None else [("a small one, full or read-only at times", disk.folder, disk)]
+            rushes = []
+            for place, home, _ in homes:
+                for job in [each for each in jobs if each.name in RUSHED]:
+                    rushes.append(rush(job, place, home / "out", log))
+                    shutil.rmtree(home / "out", ignore_errors=True)
+                    print(rushes[-1], flush=True)
             count = number = 0
+            turns = iter(jobs)  # each once, in any case
             while count < asked.kills and time.monotonic() - began < 60 * asked.minutes:
-                # Jobs that start anew take ten times as long: fewer of them.
-                job = chance.choice([each for each in jobs for _ in range(1 if each.fresh else 5)])
+                job = next(turns, None) or chance.choices(jobs, [each.weight for each in jobs])[0]
                 place, home, own = homes[number % len(homes)]
                 number += 1
                 out = home / "out"
@@ -355,32 +241,34 @@ def main() -> int:
             if other is not None:
                 shutil.rmtree(other, ignore_errors=True)
     troubles = [f"{job.name}: {trouble}" for job in jobs for trouble in job.troubles]
+    troubles += [each.trouble for each in rushes if each.trouble]
     print("\n".join(troubles))
     if asked.write:
-        write(jobs, homes, time.monotonic() - began, asked.seed)
+        write(jobs, rushes, homes, time.monotonic() - began, asked.seed)
     return 1 if troubles else 0
 
 
 def _measure(job: Job, out: Path, log: Path) -> None:
-    """Let a job run undisturbed, to know what it gives and how long it takes."""
-    began = time.monotonic()
-    code = wait(start(job, out, False, log), PATIENCE)
-    if code != 0:
-        raise RuntimeError(f"{job.name} ended with {code}: {log.read_text(errors='replace')[-2000:]}")
-    job.seconds, job.wanted = time.monotonic() - began, job.outcome(out)
-    shutil.rmtree(out)
+    """Let a job run undisturbed, to know what it gives and how long it takes; a cluster's first takes longer."""
+    for _ in range(1 if job.fresh else 2):
+        began = time.monotonic()
+        code = wait(start(job, out, False, log), PATIENCE)
+        if code != 0:
+            raise RuntimeError(f"{job.name} ended with {code}: {log.read_text(errors='replace')[-2000:]}")
+        job.seconds, job.wanted = time.monotonic() - began, job.outcome(out)
+        shutil.rmtree(out)
     print(f"{job.name}: {job.seconds:.1f} s undisturbed", flush=True)
 
 
-def write(jobs: list[Job], homes: list[Any], seconds: float, seed: int) -> None:
+def write(jobs: list[Job], rushes: list[Rush], homes: list[Any], seconds: float, seed: int) -> None:
     """Keep the counts by job."""
     lines = [
         "# Soak: jobs that are killed and go on",
         "",
         "Small jobs are killed at random moments (SIGKILL mostly, of all their processes; SIGTERM, SIGHUP and SIGINT "
         "at times, whose exit codes are checked) and gone on with until they are done. Their results must then be "
-        "those of an undisturbed job: models byte for byte, every file of a fusion byte for byte (but for the seconds "
-        "it took), every score of a table.",
+        "those of an undisturbed job: models byte for byte, every file of a fusion (but for the seconds it took) and "
+        "of an import byte for byte, every score of a table.",
         "",
         "| job | seconds undisturbed | kills | of which SIGKILL | tries on a full disk | on a read-only one | finished "
         "| identical |",
@@ -402,7 +290,21 @@ def write(jobs: list[Job], homes: list[Any], seconds: float, seed: int) -> None:
         f"Folders lay on {', '.join(place for place, _, _ in homes)}. Seed {seed}; {seconds / 60:.0f} minutes; Python "
         f"{platform.python_version()}, {platform.system()}; {time.strftime('%Y-%m-%d')}. Made anew by `make soak`.",
     ]
+    lines += [
+        "",
+        "## Many at once into one folder",
+        "",
+        "Jobs that are started at the same moment, each a process of its own, with the same output folder: one may "
+        "write there, any other must refuse with exit code 2, and what the one wrote must be what it writes alone.",
+        "",
+        "| job | on | at once | done | refused | result identical |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for each in rushes:
+        same = "yes" if each.identical else "no"
+        lines.append(f"| {each.name} | {each.place} | {each.jobs} | {each.done} | {each.refused} | {same} |")
     troubles = [f"- {job.name}: {trouble.splitlines()[0]}" for job in jobs for trouble in job.troubles]
+    troubles += [f"- {each.trouble}" for each in rushes if each.trouble]
     lines += ["", "What went wrong:", "", *troubles] if troubles else []
     RESULTS.write_text("\n".join(lines) + "\n")
 

@@ -69,19 +69,33 @@ def try_out(package: Path, python: str) -> None:
             assert (home / "work" / made).is_file(), made
 
 
+def interpreters() -> list[str]:
+    """Every Python of a supported version that is found, on the path or among pyenv's; a shim of none is none."""
+    kept = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    found = []
+    for version in VERSIONS:
+        own = sorted(map(str, kept.glob(f"{version}.*/bin/python{version}")))
+        works = (each for each in (shutil.which(f"python{version}"), *own) if each and _works(each))
+        found += [each for each in (next(works, None),) if each]
+    return found or [sys.executable]
+
+
+def _works(python: str) -> bool:
+    return subprocess.run([python, "-c", "import venv"], capture_output=True).returncode == 0
+
+
 def main() -> int:
     wanted = argparse.ArgumentParser(prog="python -m tools.wheel")
     wanted.add_argument("--python", nargs="*", help="interpreters to try")
     wanted.add_argument("--build-only", action="store_true", help="build and look inside, install nothing")
     asked = wanted.parse_args()
-    found = [path for version in VERSIONS if (path := shutil.which(f"python{version}"))]
     with tempfile.TemporaryDirectory(prefix="packages-") as name:
         for package in build(Path(name)):
             lacking = missing_files(package)
             print(f"{package.name}: {package.stat().st_size / 1e6:.1f} MB, lacks {lacking or 'nothing'}", flush=True)
             if lacking:
                 return 1
-            for python in [] if asked.build_only else asked.python or found or [sys.executable]:
+            for python in [] if asked.build_only else asked.python or interpreters():
                 try_out(package, python)
                 print(f"    installed and used with {python}", flush=True)
     return 0

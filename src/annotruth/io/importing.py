@@ -28,6 +28,7 @@ from annotruth.io.contents import Contents, Item
 from annotruth.io.files import DATASET_FILE, suffix_of
 from annotruth.io.formats import EXACT_SUFFIXES
 from annotruth.io.locks import only_writer
+from annotruth.io.names import to_cell
 from annotruth.io.problems import Problem, Progress, refuse, reporting
 from annotruth.io.sources import accept_inputs, find_source
 from annotruth.io.sources.imports import ImportSource, report_irregular
@@ -102,6 +103,7 @@ def import_source(
             f"{path}: this is a {found.name} already, which needs no import; `annotruth check` looks at it."
         )
     with only_writer(output.absolute().parent, f".{output.name}.lock"):
+        _tidy(output)
         _refuse_output(output, overwrite)
         problems: list[Problem] = []
 
@@ -144,6 +146,16 @@ def _refuse_output(output: Path, overwrite: bool) -> None:
         raise InputError(
             f"{output}: --overwrite replaces what an earlier import made, and this is not; choose another."
         )
+
+
+def _tidy(output: Path) -> None:
+    """Remove what an import that was killed left beside the output; nobody else works on it now."""
+    left = [each for each in output.absolute().parent.iterdir() if each.name.startswith(f".{output.name}.annotruth-")]
+    for folder in sorted(left, key=lambda each: not each.name.endswith("-old")):
+        if folder.name.endswith("-old") and not output.exists():
+            folder.rename(output)  # it was killed while it put the new one in its place
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
@@ -233,17 +245,25 @@ def _write_answers(folder: Path, path: Path, contents: Contents, duplicates: str
         answers = answers.drop_duplicates(["item", "rater"], keep="last")
     counts.update(map(str, answers["rater"]))
     try:
-        answers.to_csv(folder / LABELS_FILE, index=False)
+        answers.apply(_as_cells).to_csv(folder / LABELS_FILE, index=False)
     except UnicodeEncodeError as error:
         held = shorten([repr(error.object[error.start : error.end])])
         raise InputError(f"{path}: an answer holds {held}, which is no character. Export it anew.") from None
     if contents.true_labels:
         lines = pd.DataFrame({"item": list(contents.true_labels), "truth": list(contents.true_labels.values())})
-        lines.to_csv(folder / TRUTH_FILE, index=False)
+        lines.apply(_as_cells).to_csv(folder / TRUTH_FILE, index=False)
     for item in contents.items:
         if item.image is not None:
             _write_image(folder, item, None)
     return len(made)
+
+
+def _as_cells(column: pd.Series) -> pd.Series:
+    """A column of text as cells of a CSV file that no spreadsheet takes for formulas; any other as it is."""
+    if pd.api.types.infer_dtype(column, skipna=True) != "string":
+        return column
+    cells = {name: to_cell(name) for name in column.dropna().unique()}
+    return column if all(name == cell for name, cell in cells.items()) else column.map(cells)
 
 
 def _write_dataset(folder: Path, path: Path, contents: Contents, imported: Imported) -> None:
