@@ -80,3 +80,14 @@ def test_broken_archives_say_so(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be unpacked"):
         at.load(path)
     assert "cannot be unpacked" in check(path)[0].message
+
+
+def test_damaged_content_of_an_archive_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "x.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.json", "text " * 1000)
+    content = bytearray(path.read_bytes())
+    content[36:46] = b"\xff" * 10  # behind the member's head of 30 bytes and its name of 6
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="cannot be unpacked"):
+        at.load(path)

@@ -82,7 +82,11 @@ def test_without_any_image_there_are_masks_alone(tmp_path: Path) -> None:
 
 
 def test_bad_json_says_where(tmp_path: Path) -> None:
-    for text, message in (('{"a": [', "line 1, column 8 is not JSON"), ("[" * 10**6, "nested too deeply")):
+    for text, message in (
+        ('{"a": [', "line 1, column 8 is not JSON"),
+        ("[" * 10**6, "nested too deeply"),
+        ("1" * 5000, "a number that is too long"),
+    ):
         (tmp_path / "a.json").write_text(text)
         with pytest.raises(InputError, match=message):
             read_json(tmp_path / "a.json")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -165,3 +166,49 @@ def test_two_imports_into_one_folder_do_not_meet(tmp_path):
     assert not (tmp_path / "cases").exists()
     import_source(tmp_path / "drawn", tmp_path / "cases")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cases", "drawn"]
+
+
+def test_pipes_and_links_that_lead_nowhere_are_named_and_the_rest_is_imported(drawn: Path, tmp_path: Path) -> None:
+    (drawn / "ann" / "a.json").unlink()
+    os.mkfifo(drawn / "ann" / "a.json")
+    (drawn / "bob" / "b.json").unlink()
+    (drawn / "bob" / "b.json").symlink_to("nowhere")
+    imported = import_source(drawn, tmp_path / "cases")
+    assert [problem.message for problem in imported.skipped] == [
+        "this is a pipe, not a file.",
+        "this is a link that leads nowhere.",
+    ]
+    assert imported.raters == {"ann": 2, "bob": 2}
+
+
+def test_half_a_character_in_a_class_leaves_that_drawing_out(drawn: Path, tmp_path: Path) -> None:
+    draw(drawn, "ann", "a", SQUARE, label="cell\ud800")
+    imported = import_source(drawn, tmp_path / "cases")
+    assert [problem.case for problem in imported.skipped] == ["a.png"]
+    assert at.load(tmp_path / "cases").classes == ("background", "cell")
+
+
+def test_half_a_character_in_a_name_becomes_a_safe_one(tmp_path: Path) -> None:
+    draw(tmp_path / "drawn", "ann", "a", SQUARE)
+    content = (tmp_path / "drawn" / "ann" / "a.json").read_text().replace("a.png", "b\\ud800.png")
+    (tmp_path / "drawn" / "ann" / "a.json").write_text(content)
+    import_source(tmp_path / "drawn", tmp_path / "cases")
+    said = json.loads((tmp_path / "cases" / "dataset.json").read_text(encoding="utf-8"))["imported"]
+    assert said["names"] == {"b_": "b\ud800.png"}
+
+
+def test_what_a_killed_import_left_is_removed_or_put_back(drawn: Path, tmp_path: Path) -> None:
+    import_source(drawn, tmp_path / "cases")
+    (tmp_path / "cases").rename(tmp_path / ".cases.annotruth-1234-old")
+    (tmp_path / ".cases.annotruth-1234").mkdir()
+    with pytest.raises(InputError, match="cases"):
+        import_source(drawn, tmp_path / "cases")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cases", "drawn"]
+    assert len(at.load(tmp_path / "cases")) == 3
+
+
+def test_answers_that_look_like_formulas_are_cells_that_are_none(lines: type[ImportSource], tmp_path: Path) -> None:
+    (tmp_path / "x.lines").write_text("a =1+1 cat 3\na bob -1 4\n")
+    import_source(tmp_path / "x.lines", tmp_path / "cases")
+    assert (tmp_path / "cases" / "labels.csv").read_text() == "item,rater,label,seconds\na,'=1+1,cat,3\na,bob,-1,4\n"
+    assert at.load(tmp_path / "cases" / "labels.csv").raters == ("=1+1", "bob")
