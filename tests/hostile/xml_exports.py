@@ -170,6 +170,7 @@ def bad_lidc() -> Attacks:
         "far outside": edges((far, far), (far + 2, far), (far, far + 2), (far, far)),
         "before the image": edges((-9, -9), (-5, -9), (-5, -5), (-9, -9)),
         "no point": "",
+        "to and fro": edges(*[(0, 0), (999_999, 999_999)] * 1000),
         "no y": "<edgeMap><xCoord>3</xCoord></edgeMap>" * 4,
         "5,000 digits": edges(*[("9" * 5000, 1)] * 4),
     }.items():

@@ -46,9 +46,11 @@ def read_head(path: Path) -> list[str]:
     ['task', 'worker']
     """
     try:
+        if not path.is_file():
+            return []
         if path.suffix.lower() == ".parquet":
             return list(pyarrow.parquet.read_schema(path).names)
-        if path.suffix.lower() not in TEXT_SUFFIXES or not path.is_file():
+        if path.suffix.lower() not in TEXT_SUFFIXES:
             return []
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES).decode("utf-8-sig", errors="replace")
@@ -148,7 +150,7 @@ def read_json_lines(path: Path, report: Report) -> Iterator[tuple[int, dict[str,
     if content.lstrip().startswith("["):
         try:
             lines: list[Any] = json.loads(content)
-        except (json.JSONDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{path}: this is not JSON ({error}). Export it anew.") from None
     else:
         lines = _unify_line_ends(content).split("\n")
@@ -157,7 +159,7 @@ def read_json_lines(path: Path, report: Report) -> Iterator[tuple[int, dict[str,
             continue
         try:
             found = json.loads(line) if isinstance(line, str) else line
-        except (json.JSONDecodeError, RecursionError):
+        except (ValueError, RecursionError):
             found = None
         if isinstance(found, dict):
             yield number, found
@@ -176,11 +178,13 @@ def peek_json(path: Path) -> dict[str, Any] | None:
     ...     peek_json(Path(folder) / "a.jsonl")
     {'text': 'good'}
     """
+    if not path.is_file():  # a pipe, say, which would be waited for
+        return None
     try:
         with path.open("rb") as file:
             head = file.read(1 << 20).decode("utf-8-sig", errors="replace").lstrip("[ \r\n\t")
         found, _ = json.JSONDecoder().raw_decode(head)
-    except (OSError, json.JSONDecodeError, RecursionError):
+    except (OSError, ValueError, RecursionError):  # no JSON, or a number of thousands of digits
         return None
     return found if isinstance(found, dict) else None
 

@@ -25,6 +25,8 @@ from annotruth.io.sources.imports import ImportSource
 from annotruth.io.xml_events import read_xml
 
 SIZE = (512, 512)
+MAX_COORDINATE = 4096
+"""Far more than a slice has pixels along a side."""
 MIN_POINTS = 3
 """Points of an outline; nodules under 3 mm are marked by one."""
 
@@ -120,7 +122,7 @@ def read_scan(file: Path) -> Scan:
         elif "unblindedReadNodule" not in within:
             return
         elif name in ("xCoord", "yCoord"):
-            point[name] = _number(file, text)
+            point[name] = _number(file, text, MAX_COORDINATE)
         elif name == "edgeMap":
             roi["points"].append((point["xCoord"], point["yCoord"]))
         elif name in ("imageSOP_UID", "inclusion", "imageZposition"):
@@ -186,18 +188,19 @@ def _cut_edges(filled: np.ndarray, points: np.ndarray) -> None:
     """Take the pixels between two points of an outline off, where these are not neighbours."""
     for here, there in zip(points, np.roll(points, -1, axis=0)):
         steps = int(np.abs(there - here).max())
-        for step in range(1, steps):
-            column, row = np.rint(here + (there - here) * step / steps).astype(int)
-            if 0 <= row < filled.shape[0] and 0 <= column < filled.shape[1]:
-                filled[row, column] = False
+        if steps > 1:
+            between = here + (there - here) * np.arange(1, steps)[:, None] / steps
+            columns, rows = np.rint(between).astype(int).T
+            kept = (rows >= 0) & (rows < filled.shape[0]) & (columns >= 0) & (columns < filled.shape[1])
+            filled[rows[kept], columns[kept]] = False
 
 
-def _number(file: Path, text: str) -> float:
+def _number(file: Path, text: str, largest: float = 1e6) -> float:
     try:
         number = float(text)
     except ValueError:
         number = np.nan
-    if not abs(number) < 1e6:
+    if not abs(number) < largest:
         raise InputError(f"{file}: {text[:20]!r} is no coordinate. Download the file anew.")
     return number
 
@@ -210,6 +213,8 @@ def _files(path: Path) -> list[Path]:
 
 def _head(file: Path) -> bytes:
     try:
+        if not file.is_file():  # a pipe, say, which would be waited for
+            return b""
         with file.open("rb") as opened:
             return opened.read(4096)
     except OSError:
