@@ -35,14 +35,14 @@ class Doccano(ImportSource):
 
     def matches(self, path: Path) -> bool:
         if path.is_dir():
-            files = sorted(path.glob("*.jsonl"))
+            files = _files(path)
             return bool(files) and all(_is_doccano(peek_json(file)) for file in files[:3])
         return path.suffix.lower() == ".jsonl" and _is_doccano(peek_json(path))
 
     def read(self, path: Path, report: Report, **_: Any) -> Contents:
         rows: list[dict[str, Any]] = []
         several = shared = 0
-        for file in sorted(path.glob("*.jsonl")) if path.is_dir() else [path]:
+        for file in _files(path) if path.is_dir() else [path]:
             for _number, found in read_json_lines(file, report):
                 with parsing(report, file):
                     answers = list(_answers(found, file.stem))
@@ -61,6 +61,10 @@ class Doccano(ImportSource):
                 "do not share annotations, to know."
             )
         return take_answers(path, pd.DataFrame(rows), report, notes)
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.glob("*.jsonl") if file.is_file())
 
 
 def _is_doccano(first: dict[str, Any] | None) -> bool:

@@ -92,7 +92,8 @@ class HuggingFace(ImportSource):
 
 
 def _files(path: Path) -> list[Path]:
-    return sorted(file for where in (path, path / "data") if where.is_dir() for file in where.glob("*.parquet"))
+    homes = (where for where in (path, path / "data") if where.is_dir())
+    return sorted(file for where in homes for file in where.glob("*.parquet") if file.is_file())
 
 
 def _read(
