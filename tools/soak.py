@@ -135,7 +135,10 @@ def disturb(job: Job, out: Path, disk: SmallDisk | None, chance: random.Random, 
         again = begun and ((out / "run.json").exists() if "train" in job.name else True)
         pid = start(job, out, again, log)
         left_alone = kills >= 8 or kills >= kills_left
-        code = wait(pid, PATIENCE if left_alone else chance.uniform(0, 1.1 * job.seconds))
+        began = time.monotonic()
+        code = wait(pid, PATIENCE if left_alone else chance.uniform(0, job.pace))
+        if code == 0 and (not again or job.begin is job.go_on):
+            job.pace = time.monotonic() - began
         if code is None:
             sent = signal.SIGKILL if left_alone else chance.choice(SIGNALS)
             code = end(pid, sent)
@@ -255,7 +258,8 @@ def _measure(job: Job, out: Path, log: Path) -> None:
         code = wait(start(job, out, False, log), PATIENCE)
         if code != 0:
             raise RuntimeError(f"{job.name} ended with {code}: {log.read_text(errors='replace')[-2000:]}")
-        job.seconds, job.wanted = time.monotonic() - began, job.outcome(out)
+        job.pace = job.seconds = time.monotonic() - began
+        job.wanted = job.outcome(out)
         shutil.rmtree(out)
     print(f"{job.name}: {job.seconds:.1f} s undisturbed", flush=True)
 

@@ -25,6 +25,7 @@ class Job:
     outcome : what is compared, of a folder
     fresh : start it as a new interpreter instead of forking
     weight : how often it is chosen; less for what takes long
+    seconds, pace : how long it takes undisturbed, as measured at first, and by the last time that it ran through
     """
 
     name: str
@@ -35,6 +36,7 @@ class Job:
     weight: int = 5
     wanted: Any = None
     seconds: float = 0.0
+    pace: float = 0.0
     kills: Counter[str] = field(default_factory=Counter)
     hindered: Counter[str] = field(default_factory=Counter)
     places: Counter[str] = field(default_factory=Counter)

@@ -16,6 +16,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 from tests.hostile import running
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results" / "hostile.md"
+COUNTS = RESULTS.with_suffix(".json")
 
 
 def main() -> int:
@@ -45,49 +46,60 @@ def main() -> int:
         print(json.dumps({"attacks": len(ended), "troubles": told}))
     else:
         print(f"{len(ended) - len(bad)} of {len(ended)} ended well, in {time.monotonic() - began:.0f} s.")
-    if asked.write:
-        write(ended, time.monotonic() - began)
+    if asked.write and asked.every == 1:
+        write(ended)
     return 1 if bad else 0
 
 
-def write(ended: list[running.Ended], seconds: float) -> None:
-    """Keep the counts by what was attacked."""
-    kinds = dict.fromkeys(each.attack.kind for each in ended)
+def write(ended: list[running.Ended]) -> None:
+    """Keep the counts by what was attacked; those of kinds that were not attacked now stay as they were measured."""
+    kept = json.loads(COUNTS.read_text()) if COUNTS.exists() else {}
+    order = list(dict.fromkeys(each.kind for each in running.all_attacks()))
+    for kind in dict.fromkeys(each.attack.kind for each in ended):
+        mine = [each for each in ended if each.attack.kind == kind]
+        slowest = max(mine, key=lambda each: each.seconds)
+        codes = Counter(each.code for each in mine)
+        verbs = Counter("--resume" if "--resume" in each.attack.command else each.attack.command[0] for each in mine)
+        kept[kind] = {
+            "distinct": len({each.attack.name for each in mine}), "runs": len(mine), "refused": codes[2],
+            "partly": codes[1], "harmless": codes[0], "well": sum(not each.trouble for each in mine),
+            "verbs": dict(verbs), "slowest": slowest.attack.name, "slowest seconds": round(slowest.seconds, 1),
+            "seconds": round(sum(each.seconds for each in mine)),
+            "measured": f"Python {platform.python_version()}, {platform.system()}, {time.strftime('%Y-%m-%d')}",
+            "troubles": [f"{each.trouble}: {kind}, {each.attack.name}" for each in mine if each.trouble],
+        }  # fmt: skip
+    kept = {kind: kept[kind] for kind in order if kind in kept}
+    COUNTS.write_text(json.dumps(kept, indent=1) + "\n")
     lines = [
         "# Hostile input",
         "",
         "Bad files, folders and words, each given to one verb in a process of its own. To end well is to end in time "
         f"({running.SECONDS} s) and memory ({running.MEMORY // 2**30} GB beyond the loaded libraries), without a "
         "traceback, with a message and exit code 2 (or 1, the rest being finished), having changed nothing, left "
-        "nothing and executed nothing of what the input held. Some changes to models, runs and plans turn out to be "
-        "harmless; these may also end with 0. An input is distinct if what is wrong with it is.",
+        "nothing and executed nothing of what the input held. Some changes to models, runs, plans and exports turn out "
+        "to be harmless, and names of exports are made safe ones; these may also end with 0. An input is distinct if "
+        "what is wrong with it is.",
         "",
         "| attacked | distinct inputs | runs | refused (2) | partly done (1) | harmless (0) | ended well |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
-    for kind in [*kinds, None]:
-        mine = [each for each in ended if kind in (None, each.attack.kind)]
-        codes = Counter(each.code for each in mine)
-        distinct = len({(each.attack.kind, each.attack.name) for each in mine})
-        well = sum(not each.trouble for each in mine)
-        lines.append(
-            f"| {kind or '**all**'} | {distinct} | {len(mine)} | {codes[2]} | {codes[1]} | {codes[0]} "
-            f"| {well} of {len(mine)} |"
-        )
-    verbs = Counter("--resume" if "--resume" in each.attack.command else each.attack.command[0] for each in ended)
-    slowest = max(ended, key=lambda each: each.seconds)
+    columns = ("distinct", "runs", "refused", "partly", "harmless", "well")
+    total = {name: sum(row[name] for row in kept.values()) for name in columns}
+    for kind, row in [*kept.items(), ("**all**", total)]:
+        cells = " | ".join(str(row[name]) for name in columns[:-1])
+        lines.append(f"| {kind} | {cells} | {row['well']} of {row['runs']} |")
+    verbs = sum((Counter(row["verbs"]) for row in kept.values()), Counter())
+    kind, slow = max(kept.items(), key=lambda pair: pair[1]["slowest seconds"])
     lines += [
         "",
         f"By verb: {', '.join(f'{verb} {count}' for verb, count in verbs.most_common())}.",
         "",
-        f"The slowest took {slowest.seconds:.1f} s ({slowest.attack.kind}: {slowest.attack.name}); all of them "
-        f"{seconds:.0f} s. Python {platform.python_version()}, {platform.system()}; {time.strftime('%Y-%m-%d')}. "
-        "Made anew by `make hostile`.",
+        f"The slowest took {slow['slowest seconds']} s ({kind}: {slow['slowest']}); all of them "
+        f"{sum(row['seconds'] for row in kept.values())} s. Measured with "
+        f"{'; '.join(dict.fromkeys(row['measured'] for row in kept.values()))}. Made anew by `make hostile`.",
     ]
-    troubles = [each for each in ended if each.trouble]
-    lines += (
-        ["", *(f"- {each.trouble}: {each.attack.kind}, {each.attack.name}" for each in troubles)] if troubles else []
-    )
+    troubles = [trouble for row in kept.values() for trouble in row["troubles"]]
+    lines += ["", *(f"- {trouble}" for trouble in troubles)] if troubles else []
     RESULTS.write_text("\n".join(lines) + "\n")
 
 

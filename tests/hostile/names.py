@@ -95,7 +95,7 @@ def bad_rows() -> Attacks:
             for n in range(40_000)
         ),
     }
-    fine = ("a cell of 3 MB", "40,000 classes", "NUL")
+    fine = ("a cell of 3 MB", "40,000 classes", "NUL", "a row too short")
     for name, text in texts.items():
         yield Attack(
             "tables",

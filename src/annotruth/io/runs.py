@@ -63,9 +63,11 @@ def coco_counts(code: str) -> np.ndarray:
     >>> coco_counts("123")
     array([1, 2, 3])
     """
+    if not code.isascii():
+        raise InputError("a mask's run lengths are not in COCO's code. Export it anew.")
     counts: list[int] = []
     value = shift = 0
-    for character in code.encode("ascii", "replace"):
+    for character in code.encode("ascii"):
         bits = character - 48
         if not 0 <= bits < 64 or shift > 60:
             raise InputError("a mask's run lengths are not in COCO's code. Export it anew.")

@@ -58,5 +58,9 @@ def read_xml(file: Path, start: Start, end: End) -> None:
         raise InputError(
             f"{file}: line {error.lineno}, column {error.offset + 1} is not XML: {reason}. Export the file anew."
         ) from None
+    except (ValueError, LookupError) as error:
+        if isinstance(error, (InputError, KeyError, IndexError)):  # of whoever is told of the elements
+            raise
+        raise InputError(f"{file}: cannot be read: {error}. Save it as UTF-8.") from None  # an unknown encoding
     except OSError as error:
         raise InputError(f"{file}: cannot be opened: {error.strerror or error}.") from error

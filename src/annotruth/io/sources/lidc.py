@@ -173,6 +173,8 @@ def fill_outlines(outlines: tuple[Outline, ...], size: tuple[int, int]) -> np.nd
     mask = np.zeros(size, dtype=np.uint8)
     for outline in sorted(outlines, key=lambda each: not each.inclusion):
         points = np.array(outline.points, dtype=np.float64)
+        if (points.max(axis=0) < 0).any() or (points.min(axis=0) >= size[::-1]).any():
+            raise InputError("an outline lies outside the slice. Download the file anew.")
         window, inside = polygon_pixels([points + 0.5], size)  # a point names a pixel, whose centre lies half on
         filled = np.zeros(size, dtype=bool)
         filled[window] = inside
