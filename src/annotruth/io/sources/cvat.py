@@ -103,7 +103,8 @@ def _report_empty(path: Path, report: Report) -> None:
     """Report files that are XML by name alone: a download that failed."""
     for file in files_at(path, "*.xml") if path.is_dir() else []:
         with file.open("rb") as opened:
-            if b"<" not in opened.read(64):
+            head = opened.read(64)
+            if b"<" not in head or len(head) < 16:
                 report(Problem("fatal", file, None, None, "the file is empty, or not XML.", "Export it anew."))
 
 

@@ -105,8 +105,8 @@ def report_irregular(path: Path, report: Report) -> None:
     this is a link that leads nowhere.
     """
     for folder, names, files in os.walk(path):
-        names[:] = [name for name in names if not name.startswith(".")]
-        for name in files:
+        names[:] = sorted(name for name in names if not name.startswith("."))
+        for name in sorted(files):
             file = Path(folder) / name
             if name.startswith(".") or file.is_file():
                 continue
