@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 import zipfile
 from pathlib import Path
 
@@ -52,13 +53,21 @@ def missing_files(package: Path) -> list[str]:
     return [name for name in names if name not in held]
 
 
-def try_out(package: Path, python: str) -> None:
-    """Install a package into an empty environment, and run it from an empty folder."""
+def try_out(package: Path, python: str) -> str:
+    """Install a package into an empty environment, run it from an empty folder, and say how that went.
+
+    What other packages need may not be there for a Python; that is said, and no fault of this one.
+    """
     with tempfile.TemporaryDirectory(prefix="wheel-") as name:
         home = Path(name)
         _run(python, "-m", "venv", home / "venv")
         command = home / "venv" / ("Scripts" if os.name == "nt" else "bin")
-        _run(command / "python", "-m", "pip", "install", "--quiet", "-c", ROOT / "constraints.txt", package)
+        try:
+            _run(command / "python", "-m", "pip", "install", "--quiet", "-c", ROOT / "constraints.txt", package)
+        except RuntimeError as error:
+            if "No matching distribution" not in str(error):
+                raise
+            return f"NOT tried with {python}: {str(error).strip().splitlines()[-1]}"
         (home / "work").mkdir()
         (home / "work" / "answers.csv").write_text(
             "item,rater,label\na,ann,cat\na,bob,dog\na,cy,cat\nb,ann,dog\nb,bob,dog\n"
@@ -67,6 +76,7 @@ def try_out(package: Path, python: str) -> None:
         _run(command / "annotruth", "demo", "--quick", "--quiet", "-o", "demo", cwd=home / "work")
         for made in ("fused/truth.csv", "demo/report.html", "demo/model.annotruth"):
             assert (home / "work" / made).is_file(), made
+        return f"installed and used with {python}"
 
 
 def interpreters() -> list[str]:
@@ -96,8 +106,8 @@ def main() -> int:
             if lacking:
                 return 1
             for python in [] if asked.build_only else asked.python or interpreters():
-                try_out(package, python)
-                print(f"    installed and used with {python}", flush=True)
+                began = time.monotonic()
+                print(f"    {try_out(package, python)} ({time.monotonic() - began:.0f} s)", flush=True)
     return 0
 
 
