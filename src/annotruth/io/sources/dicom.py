@@ -15,7 +15,7 @@ from annotruth.io.dicom_files import SEGMENTATIONS, STRUCTURES, Series, find_ser
 from annotruth.io.drawn import parsing
 from annotruth.io.extras import need
 from annotruth.io.grids import LPS_TO_RAS, Grid
-from annotruth.io.problems import Report
+from annotruth.io.problems import Problem, Report
 from annotruth.io.rasterise import polygon_pixels
 from annotruth.io.sources import register
 from annotruth.io.sources.imports import ImportSource
@@ -42,6 +42,7 @@ class Dicom(ImportSource):
         volumes = Volumes(report, inputs.get("duplicates", "error"))
         images: Path | None = inputs.get("images")
         series = find_series(images if images is not None else path if path.is_dir() else path.parent)
+        _report_damaged(path, report)
         for file in _files(path):
             with parsing(report, file):
                 head = read_head(file)
@@ -57,6 +58,14 @@ class Dicom(ImportSource):
         if not series:
             volumes.notes.append("The series that was drawn on was not found, so the cases have no images (--images).")
         return volumes.contents()
+
+
+def _report_damaged(path: Path, report: Report) -> None:
+    """Report files that are DICOM by their name alone, of which nobody knows whose labels they held."""
+    for file in list_candidates(path) if path.is_dir() else []:
+        if file.suffix.lower() in (".dcm", ".dicom") and not is_of(file, (b"",)):
+            message = "the file is not DICOM: it does not begin as such."
+            report(Problem("fatal", file, None, None, message, "Replace or remove it."))
 
 
 def _files(path: Path) -> list[Path]:
