@@ -64,7 +64,6 @@ def write(ended: list[running.Ended]) -> None:
             "distinct": len({each.attack.name for each in mine}), "runs": len(mine), "refused": codes[2],
             "partly": codes[1], "harmless": codes[0], "well": sum(not each.trouble for each in mine),
             "verbs": dict(verbs), "slowest": slowest.attack.name, "slowest seconds": round(slowest.seconds, 1),
-            "seconds": round(sum(each.seconds for each in mine)),
             "measured": f"Python {platform.python_version()}, {platform.system()}, {time.strftime('%Y-%m-%d')}",
             "troubles": [f"{each.trouble}: {kind}, {each.attack.name}" for each in mine if each.trouble],
         }  # fmt: skip
@@ -89,13 +88,12 @@ def write(ended: list[running.Ended]) -> None:
         cells = " | ".join(str(row[name]) for name in columns[:-1])
         lines.append(f"| {kind} | {cells} | {row['well']} of {row['runs']} |")
     verbs = sum((Counter(row["verbs"]) for row in kept.values()), Counter())
-    kind, slow = max(kept.items(), key=lambda pair: pair[1]["slowest seconds"])
+    kind, slow = max(kept.items(), key=lambda pair: pair[1].get("slowest seconds", 0))
     lines += [
         "",
         f"By verb: {', '.join(f'{verb} {count}' for verb, count in verbs.most_common())}.",
         "",
-        f"The slowest took {slow['slowest seconds']} s ({kind}: {slow['slowest']}); all of them "
-        f"{sum(row['seconds'] for row in kept.values())} s. Measured with "
+        f"The slowest took {slow['slowest seconds']} s ({kind}: {slow['slowest']}). Measured with "
         f"{'; '.join(dict.fromkeys(row['measured'] for row in kept.values()))}. Made anew by `make hostile`.",
     ]
     troubles = [trouble for row in kept.values() for trouble in row["troubles"]]

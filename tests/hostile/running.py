@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 import resource
@@ -77,6 +78,7 @@ def load_libraries() -> None:
 
 def run(attacks: Iterable[Attack], base: Path, scratch: Path) -> Iterator[Ended]:
     """Run attacks one after the other; each has a folder of its own, which is removed."""
+    gc.freeze()  # so that forked processes do not copy what they only look at
     for number, attack in enumerate(attacks):
         home = scratch / str(number)
         home.mkdir(parents=True)
