@@ -26,16 +26,18 @@ def main() -> int:
     wanted.add_argument("--write", action="store_true", help=f"keep the counts in {RESULTS.name}")
     wanted.add_argument("--json", action="store_true", help="print troubles as JSON, and nothing else")
     asked = wanted.parse_args()
-    attacks = [each for each in running.all_attacks() if asked.only is None or each.kind in asked.only.split(",")][
-        :: asked.every
-    ]
-    began, ended = time.monotonic(), []
+    everything = running.all_attacks()
+    attacks = [each for each in everything if asked.only is None or each.kind in asked.only.split(",")][:: asked.every]
+    order = list(dict.fromkeys(each.kind for each in everything))
+    began, ended, keep = time.monotonic(), [], asked.write and asked.every == 1
     running.load_libraries()
     with tempfile.TemporaryDirectory(prefix="hostile-") as folder:
         base = Path(folder) / "base"
         base.mkdir()
-        running.prepare(base)
+        running.prepare(base, with_models=any(each.command[0] != "import" for each in attacks))
         for each in running.run(attacks, base, Path(folder) / "homes"):
+            if keep and ended and each.attack.kind != ended[-1].attack.kind:
+                write(ended, order)  # a run that is cut off keeps the kinds that are done
             ended.append(each)
             if each.trouble and not asked.json:
                 print(f"{each.trouble}: {each.attack.kind}, {each.attack.name}: {' '.join(each.attack.command)[:200]}")
@@ -46,15 +48,14 @@ def main() -> int:
         print(json.dumps({"attacks": len(ended), "troubles": told}))
     else:
         print(f"{len(ended) - len(bad)} of {len(ended)} ended well, in {time.monotonic() - began:.0f} s.")
-    if asked.write and asked.every == 1:
-        write(ended)
+    if keep:
+        write(ended, order)
     return 1 if bad else 0
 
 
-def write(ended: list[running.Ended]) -> None:
+def write(ended: list[running.Ended], order: list[str]) -> None:
     """Keep the counts by what was attacked; those of kinds that were not attacked now stay as they were measured."""
     kept = json.loads(COUNTS.read_text()) if COUNTS.exists() else {}
-    order = list(dict.fromkeys(each.kind for each in running.all_attacks()))
     for kind in dict.fromkeys(each.attack.kind for each in ended):
         mine = [each for each in ended if each.attack.kind == kind]
         slowest = max(mine, key=lambda each: each.seconds)

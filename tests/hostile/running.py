@@ -47,7 +47,7 @@ def all_attacks() -> list[Attack]:
     return found
 
 
-def prepare(base: Path) -> None:
+def prepare(base: Path, with_models: bool = True) -> None:
     """Make sound things to attack, in a process of its own so that this one stays without threads."""
     child = os.fork()
     if child == 0:
@@ -55,7 +55,8 @@ def prepare(base: Path) -> None:
         try:
             _silence(base / "log")
             folders.make_sound(base)
-            models.make_sound(base)
+            if with_models:
+                models.make_sound(base)
             exports.make_sound(base)
             code = 0
         except BaseException:
