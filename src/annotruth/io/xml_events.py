@@ -52,7 +52,10 @@ def read_xml(file: Path, start: Start, end: End) -> None:
     parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = parser.ExternalEntityRefHandler = declared
     try:
         with file.open("rb") as opened:
-            parser.ParseFile(opened)
+            # Large parts: of a name or value that is longer than a part, all is looked at again with each.
+            while part := opened.read(1 << 20):
+                parser.Parse(part, False)
+            parser.Parse(b"", True)
     except expat.ExpatError as error:
         reason = expat.errors.messages.get(error.code, str(error)) if hasattr(expat.errors, "messages") else str(error)
         raise InputError(
