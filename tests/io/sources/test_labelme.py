@@ -53,7 +53,7 @@ def test_every_kind_of_area(tmp_path: Path, drawn: dict[str, Any], pixels: int) 
 @pytest.mark.parametrize(
     ("drawn", "message"),
     [
-        (shape("linestrip", [[1, 1], [2, 2]]), "is a linestrip, which has no area"),
+        (shape("linestrip", [[1, 1], [2, 2]]), "only shapes without an area (linestrip)"),
         (shape("mask", [[2, 3], [9, 9]], mask=png(np.ones((2, 2)))), "reaches outside the image"),
         (shape("mask", [[2, 3], [4, 4]], mask=png(np.ones((2, 2)))), "2×2 pixels, its corners tell of 2×3"),
         (shape("mask", [[2, 3], [4, 4]], mask="????"), "not a PNG in base64"),

@@ -76,7 +76,7 @@ def test_each_object_names_who_drew_it(tmp_path: Path, put: Any) -> None:
 @pytest.mark.parametrize(
     ("drawn", "message"),
     [
-        (thing("point", points={"exterior": [[1, 1]]}), "is a point, which has no area"),
+        (thing("point", points={"exterior": [[1, 1]]}), "only shapes without an area (point)"),
         (thing("bitmap", bitmap={"data": "????", "origin": [0, 0]}), "a bitmap cannot be unpacked"),
         (thing("bitmap", bitmap={"data": pack(MASK), "origin": [8, 0]}), "reaches outside"),
         (thing("bitmap", bitmap={"origin": [8, 0]}), "'data' is missing"),
