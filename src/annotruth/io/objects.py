@@ -170,7 +170,9 @@ def _objects(path: Path, contents: Contents, report: Report) -> Objects:
     numbers = np.array(rows, dtype=np.int64).reshape(-1, 3)
     corners = np.array(boxes, dtype=np.float64).reshape(-1, 4)
     item_of, rater_of, label_of = numbers.T
-    return Objects(items, raters, classes, item_of, rater_of, label_of, corners, labelled, tuple(areas))
+    sizes = tuple((item.shape[0], item.shape[1]) for item in contents.items)
+    origins = tuple(item.origin or item.name for item in contents.items)
+    return Objects(items, raters, classes, item_of, rater_of, label_of, corners, labelled, tuple(areas), sizes, origins)
 
 
 def crop(shape: Shape, size: tuple[int, int]) -> tuple[tuple[int, int, int, int], np.ndarray]:

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 import annotruth as at
-from annotruth.io import check
+from annotruth.io import check, load_objects
 
 
 def pack(mask: np.ndarray) -> str:
@@ -86,3 +86,8 @@ def test_bad_objects_are_named(tmp_path: Path, drawn: dict[str, Any], message: s
     [problem, *_] = check(write(tmp_path / "x", "a", drawn))
     assert problem.rater == "ann"
     assert message in problem.message
+
+
+def test_points_are_objects(tmp_path: Path) -> None:
+    path = write(tmp_path / "x", "a", thing("point", points={"exterior": [[1, 2]], "interior": []}))
+    assert load_objects(path).boxes.tolist() == [[1.5, 2.5, 1.5, 2.5]], "the middle of the pixel"

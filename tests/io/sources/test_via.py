@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import annotruth as at
-from annotruth.io import check
+from annotruth.io import check, load_objects
 
 POLYGON = {"name": "polygon", "all_points_x": [1, 5, 5, 1], "all_points_y": [1, 1, 3, 3]}
 
@@ -70,3 +70,8 @@ def test_bad_regions_are_named(pictures: Path, form: dict[str, Any], attributes:
 
 def test_without_the_image_there_is_no_size(tmp_path: Path) -> None:
     assert "size of the image a.png" in check(write(tmp_path / "ann.json", POLYGON))[0].message
+
+
+def test_points_are_objects(pictures: Path) -> None:
+    path = write(pictures / "ann.json", {"name": "point", "cx": 3, "cy": 2})
+    assert load_objects(path).boxes.tolist() == [[3, 2, 3, 2]]

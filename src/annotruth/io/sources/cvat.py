@@ -50,7 +50,7 @@ class CvatShapes(_Cvat):
     description = "CVAT's XML (for images or video 1.1): masks, polygons, boxes, ellipses, tracks"
     kind = "masks"
     wants_tags = False
-    holds = ("image", "mask", "polygon", "box", "ellipse")
+    holds = ("image", "mask", "polygon", "box", "ellipse", "point")
 
     def read(self, path: Path, report: Report, **inputs: Any) -> Contents:
         attribute = inputs.pop("attribute", None)

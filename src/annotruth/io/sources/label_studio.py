@@ -50,7 +50,7 @@ class LabelStudioMasks(_LabelStudio):
     key = "label-studio"
     description = "Label Studio's JSON export: brushes, polygons, rectangles, ellipses"
     kind = "masks"
-    holds = ("image", "mask", "polygon", "box", "ellipse")
+    holds = ("image", "mask", "polygon", "box", "ellipse", "point")
     inputs = ("images", "duplicates")
     wants_regions = True
 

@@ -28,7 +28,7 @@ class Labelme(ImportSource):
     key = "labelme"
     description = "a folder of Labelme's JSON files, in a folder per rater: polygons, masks, boxes, circles"
     kind = "masks"
-    holds = ("image", "mask", "polygon", "box", "ellipse")
+    holds = ("image", "mask", "polygon", "box", "ellipse", "point")
     identity = "the folder's name"
     inputs = ("images", "duplicates")
 

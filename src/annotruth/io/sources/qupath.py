@@ -30,7 +30,7 @@ class QuPath(ImportSource):
     key = "qupath"
     description = "a folder of QuPath's GeoJSON files, in a folder per rater: polygons with holes"
     kind = "masks"
-    holds = ("image", "polygon")
+    holds = ("image", "polygon", "point")
     identity = "the folder's name"
     inputs = ("images", "duplicates")
     options: ClassVar[dict[str, str]] = {"size": "height,width of all images, where the images are not there"}

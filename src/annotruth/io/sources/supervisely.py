@@ -33,7 +33,7 @@ class Supervisely(ImportSource):
     key = "supervisely"
     description = "a project folder of Supervisely: bitmaps, polygons with holes, rectangles"
     kind = "masks"
-    holds = ("image", "mask", "polygon", "box")
+    holds = ("image", "mask", "polygon", "box", "point")
     identity = "labelerLogin of each object; the folder's name where there is none"
     inputs = ("images", "duplicates")
 

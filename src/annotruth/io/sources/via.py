@@ -29,7 +29,7 @@ class Via(ImportSource):
     key = "via"
     description = "VIA's project or annotations in JSON: polygons, boxes, circles, ellipses"
     kind = "masks"
-    holds = ("image", "polygon", "box", "ellipse")
+    holds = ("image", "polygon", "box", "ellipse", "point")
     identity = "the file's or folder's name"
     inputs = ("images", "duplicates")
     options: ClassVar[dict[str, str]] = {"attribute": "the attribute of regions that holds the class"}
