@@ -162,6 +162,7 @@ def test_common_checks_of_a_described_folder_with_truth_and_drawings(check, case
 
 
 IMAGES_APART = {
+    "hugging-face": "../test_parquet_pictures.py::test_answers_come_with_their_pictures",
     "lidc": "test_lidc.py::test_images_are_found_by_the_slices_identifier",
     "pylidc": "test_pylidc.py::test_images_are_found_by_series_and_slice",
 }
@@ -201,7 +202,7 @@ def test_the_table_of_sources_is_true_of_the_examples(
 
 def _is_test(place: str) -> bool:
     file, _, name = place.partition("::")
-    return f"def {name}(" in Path(__file__).with_name(file).read_text()
+    return f"def {name}(" in (Path(__file__).parent / file).read_text()
 
 
 @pytest.fixture
