@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from annotruth.data.objects import Objects
 from annotruth.errors import InputError
 from annotruth.fusion.object_consensus import ObjectConsensus
 from annotruth.io.exports.objects import (
@@ -47,7 +48,7 @@ def fuse_objects(
     write_objects(folder / "raters.csv", fused.raters_)
     if can_export_objects(objects):
         there = np.flatnonzero(fused.candidates_["probability"] >= fused.threshold)
-        areas = [_filled(fused.area(objects, int(row))) for row in there]
+        areas = [_area(fused, objects, int(row)) for row in there]
         for name in ("cvat", "label_studio"):
             (folder / name).mkdir(exist_ok=True)
         write_objects_for_cvat(folder / "cvat" / "annotations.xml", fused.truth_, objects, areas)
@@ -55,6 +56,10 @@ def fuse_objects(
     return fused, problems
 
 
-def _filled(area: Area | None) -> Area | None:
-    """None where raters who marked the same thing have hardly a pixel in common: its box is all that is known."""
-    return area if area is not None and area[0].any() else None
+def _area(fused: ObjectConsensus, objects: Objects, candidate: int) -> Area | None:
+    """The pixels of a thing; None where its box is all that is known: raters drew boxes, or have no pixel in common."""
+    area = fused.area(objects, candidate)
+    own = [objects.areas[member] for member in np.flatnonzero(fused.groups_ == candidate)]
+    if area is None or not area[0].any() or all(each is not None and each.all() for each in own):
+        return None
+    return area

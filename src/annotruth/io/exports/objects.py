@@ -1,6 +1,7 @@
 """Fused objects for labelling tools, one by one: CVAT's annotations.xml, and Label Studio's pre-annotations.
 
-An object whose pixels are known is a mask (CVAT) or a brush (Label Studio), otherwise a box, or a point.
+An object whose pixels are known is a polygon around them; with holes or in parts it is a mask (CVAT) or a brush (Label
+Studio). Otherwise it is a box, or a point.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ from annotruth.io.writing import atomic
 
 Area = tuple[np.ndarray, tuple[int, int]]
 """Pixels of an object, bool (height, width), and where the upper left one lies, (x, y)."""
-CONTROLS = {"rectanglelabels": "RectangleLabels", "brushlabels": "BrushLabels", "keypointlabels": "KeyPointLabels"}
+CONTROLS = {
+    "rectanglelabels": "RectangleLabels", "polygonlabels": "PolygonLabels", "brushlabels": "BrushLabels",
+    "keypointlabels": "KeyPointLabels",
+}  # fmt: skip
 IMAGE = "image"
 POINT_WIDTH = 0.5
 """How large Label Studio shows a point, in per cent of the image."""
@@ -98,8 +102,32 @@ def _by_item(
     return found
 
 
+def outline(area: Area) -> np.ndarray | None:
+    """A polygon (points, 2) of (x, y) that holds the middle of an area's pixels and of no others; None if none does.
+
+    Examples
+    --------
+    >>> outline((np.ones((1, 2), dtype=bool), (3, 5))).tolist()
+    [[4.5, 6.0], [3.5, 6.0], [3.0, 5.5], [3.5, 5.0], [4.5, 5.0], [5.0, 5.5]]
+    >>> outline((np.array([[1, 0, 1]], dtype=bool), (0, 0))) is None
+    True
+    """
+    from skimage.measure import find_contours  # takes its time to import
+
+    rings = find_contours(np.pad(area[0], 1).astype(np.float64), 0.5)
+    if len(rings) != 1:  # holes, or parts
+        return None
+    points = rings[0][:-1, ::-1] - 0.5 + area[1]  # without the frame of one pixel, whose middle lies half on
+    before, after = points - np.roll(points, 1, axis=0), np.roll(points, -1, axis=0) - points
+    bends = before[:, 0] * after[:, 1] != before[:, 1] * after[:, 0]
+    return points[bends]
+
+
 def _cvat_shape(row: dict[Any, Any], area: Area | None) -> str:
     about = f'label={quoteattr(row["label"])} source="auto" occluded="0" z_order="0"'
+    ring = None if area is None else outline(area)
+    if ring is not None:
+        return f'<polygon {about} points="{";".join(f"{x:.2f},{y:.2f}" for x, y in ring)}"></polygon>'
     if area is not None:
         (height, width), (left, top) = area[0].shape, area[1]
         code = ", ".join(map(str, roll_counts(area[0])))
@@ -114,7 +142,10 @@ def _region(number: int, row: dict[Any, Any], area: Area | None, size: tuple[int
     height, width = size
     x1, y1, x2, y2 = (float(row[name]) for name in BOX)
     value: dict[str, Any] = {"x": 100 * x1 / width, "y": 100 * y1 / height}
-    if area is not None:
+    ring = None if area is None else outline(area)
+    if ring is not None:
+        kind, value = "polygonlabels", {"points": (100 * ring / (width, height)).tolist(), "closed": True}
+    elif area is not None:
         (rows, columns), (left, top) = area[0].shape, area[1]
         mask = np.zeros(size, dtype=bool)
         mask[top : top + rows, left : left + columns] = area[0]
