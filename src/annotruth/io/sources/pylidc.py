@@ -46,10 +46,14 @@ class Reading:
     slices: dict[float, list[Outline]] = field(default_factory=dict)
     files: dict[float, str] = field(default_factory=dict)
 
-    def box(self, place: float) -> np.ndarray:
-        """The box (2, 2) around all outlines on a slice: the lowest (x, y) and the highest."""
-        points = np.array([point for outline in self.slices[place] for point in outline.points])
-        return np.stack([points.min(axis=0), points.max(axis=0)])
+    _boxes: dict[float, tuple[float, float, float, float]] = field(default_factory=dict, repr=False)
+
+    def box(self, place: float) -> tuple[float, float, float, float]:
+        """Left, top, right and bottom of all outlines on a slice."""
+        if place not in self._boxes:
+            x, y = zip(*(point for outline in self.slices[place] for point in outline.points))
+            self._boxes[place] = (min(x), min(y), max(x), max(y))
+        return self._boxes[place]
 
 
 @register
@@ -218,9 +222,10 @@ def group_readings(readings: Sequence[Reading]) -> list[list[Reading]]:
 
 def _meet(one: Reading, other: Reading) -> bool:
     for place in one.slices.keys() & other.slices.keys():
-        first, second = one.box(place), other.box(place)
-        for middle, box in ((first.mean(axis=0), second), (second.mean(axis=0), first)):
-            if (box[0] <= middle).all() and (middle <= box[1]).all():
+        boxes = one.box(place), other.box(place)
+        for inner, (left, top, right, bottom) in (boxes, boxes[::-1]):
+            x, y = (inner[0] + inner[2]) / 2, (inner[1] + inner[3]) / 2
+            if left <= x <= right and top <= y <= bottom:
                 return True
     return False
 
