@@ -120,7 +120,7 @@ def _reference(estimator: type) -> str:
     return found.group(1).rstrip(".") if found else "–"
 
 
-HELD = ("image", "mask", "polygon", "box", "ellipse", "class", "3D")
+HELD = ("image", "mask", "polygon", "box", "ellipse", "point", "class", "3D")
 """What a source may hold, in the order of the table's columns."""
 BACK = {"cvat-tags": "cvat", "label-studio-choices": "label-studio"}
 """Exports that go by another key than the source they go back to."""
@@ -131,8 +131,7 @@ def sources() -> str:
     rows = []
     for source in sorted(SOURCES.values(), key=lambda source: source.key):
         if isinstance(source, ImportSource):
-            held = source.holds or (("class",) if source.kind == "labels" else ("image", "mask"))
-            marks = ["✓" if what in held else "" for what in HELD]
+            marks = ["✓" if what in source.held else "" for what in HELD]
             back = BACK.get(source.key, source.key)
             written = f"`{back}`" if back in EXPORTS else ""
             rows.append([f"`{source.key}`", _plain(source.description), *marks, source.identity, written])

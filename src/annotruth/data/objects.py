@@ -28,6 +28,8 @@ class Objects:
     labelled : (items, raters) bool, who looked at which image: whoever did and marked nothing there, saw nothing
     areas : the pixels of each object, bool, of the size of its box, whose corners are then whole numbers; None where
         only the box, or the point, is known
+    sizes : (height, width) of each item, where they are known; otherwise empty
+    origins : what the source itself calls each item, for the way back; likewise
     """
 
     items: tuple[str, ...]
@@ -39,6 +41,8 @@ class Objects:
     boxes: np.ndarray
     labelled: np.ndarray
     areas: tuple[np.ndarray | None, ...]
+    sizes: tuple[tuple[int, int], ...] = ()
+    origins: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for names, what in ((self.items, "item"), (self.raters, "rater"), (self.classes, "class")):

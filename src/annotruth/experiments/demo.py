@@ -16,7 +16,7 @@ from annotruth.reporting import report
 from annotruth.training import Segmenter
 
 METHODS = ("clean", "pixel-cm", "majority", "mean")
-SCALE = Scale({"train": 600, "test": 300}, {"max_epochs": 16})
+SCALE = Scale({"train": 500, "test": 300}, {"max_epochs": 16})
 """Fewer digits than the table has: under four minutes on two cores."""
 
 QUICK = Scale({"train": 40, "test": 20}, {"max_epochs": 2})

@@ -20,10 +20,12 @@ from annotruth.io.names import refuse_unwritable
 from annotruth.io.problems import Problem, Report, place, reporting
 from annotruth.io.rasterise import MAX_PIXELS
 from annotruth.io.reading import refuse_irregular
-from annotruth.io.shapes import Shape, paint_shapes
+from annotruth.io.shapes import NoArea, Shape, kinds_without_area, paint_shapes
 from annotruth.validation import MAX_MASK_CLASSES
 
 BACKGROUND = "background"
+TRUTH: Any = object()
+"""Who drew what a tool marks as known to be right, in place of a rater."""
 MANY = 20
 """Files of a folder that are looked at to tell what it is."""
 
@@ -94,8 +96,9 @@ class Drawn:
         file : where it stands, for messages
         image : the image's path, as the source names it
         size : (height, width)
-        rater, rater_name : what tells the rater from others, and what the source shows
-        shapes : the last on top
+        rater, rater_name : what tells the rater from others, and what the source shows; ``TRUTH`` where it is the known
+            truth and nobody's
+        shapes : the last on top; masks are made without those that have no area
         """
         where = place(file, image, rater_name)
         for label in {shape.label for shape in shapes}:
@@ -106,13 +109,19 @@ class Drawn:
         if picture.size != size:
             here, there = (f"{height}×{width}" for height, width in (size, picture.size))
             raise InputError(f"{where}: the image has {here} pixels here, {there} elsewhere. Correct one of the two.")
-        self._raters.setdefault(rater, rater_name)
+        if rater is not TRUTH:
+            self._raters.setdefault(rater, rater_name)
         if rater in picture.drawings:
             message = "the rater labelled this image twice; the later one counts."
             severity = "fatal" if self._duplicates == "error" else "warning"
             advice = "Remove one of the two, or accept the later: --duplicates keep-last."
             self._report(Problem(severity, file, image, rater_name, message, advice))  # type: ignore[arg-type]
-        self.declare([shape.label for shape in shapes])
+        bare = [shape for shape in shapes if isinstance(shape, NoArea)]
+        if bare and len(bare) < len(shapes):
+            message = f"{len(bare)} shapes have no area ({shorten(kinds_without_area(bare))})."
+            advice = "They are in no mask; the rest of the drawing is kept."
+            self._report(Problem("warning", file, image, rater_name, message, advice))
+        self.declare([shape.label for shape in shapes if not isinstance(shape, NoArea)])
         picture.drawings[rater] = _Drawing(file, shapes)
 
     def contents(self) -> Contents:
@@ -126,10 +135,12 @@ class Drawn:
         items = []
         for path, picture in self._pictures.items():
             masks = {
-                raters[rater]: Mask(drawing.file, partial(paint_shapes, drawing.shapes, picture.size, classes))
+                rater: Mask(drawing.file, partial(paint_shapes, drawing.shapes, picture.size, classes))
                 for rater, drawing in picture.drawings.items()
             }
-            items.append(Item(names[path], picture.size, masks, origin=self._origins.get(path, path)))
+            truth = masks.pop(TRUTH, None)
+            own = {raters[rater]: mask for rater, mask in masks.items()}
+            items.append(Item(names[path], picture.size, own, truth=truth, origin=self._origins.get(path, path)))
         paths = [(path, self._aliases.get(path, path)) for path in self._pictures]
         items = put_images(items, paths, self._path, self._look_in, self._report, self.notes)
         info = {raters[rater]: known for rater, known in self.rater_info.items() if rater in raters}
@@ -144,6 +155,7 @@ class Answered:
         self._rows: list[dict[str, Any]] = []
         self._raters: dict[Any, str] = {}
         self._origins: dict[str, str] = {}
+        self._truth: dict[str, str] = {}
         self.notes: list[str] = []
         self.rater_info: dict[Any, dict[str, Any]] = {}
 
@@ -152,8 +164,12 @@ class Answered:
         self._origins[image] = origin
 
     def add(self, image: str, rater: Any, rater_name: str, label: str, **more: Any) -> None:
-        """Add one answer; ``more`` is kept in columns of its own."""
+        """Add one answer; ``more`` is kept in columns of its own. A rater that is ``TRUTH`` gives the known truth."""
         refuse_unwritable(label, "class")
+        if rater is TRUTH:
+            if self._truth.setdefault(image, label) != label:
+                raise InputError(f"the known truth is told twice, {self._truth[image]} and {label}. Remove one.")
+            return
         self._raters.setdefault(rater, rater_name)
         self._rows.append({"item": image, "rater": rater, "label": label, **more})
 
@@ -171,7 +187,11 @@ class Answered:
         kept_rows = [row for row in rows if row["item"] in kept]
         table = pd.DataFrame(kept_rows if kept_rows else {"item": [], "rater": [], "label": []})
         info = {raters[rater]: known for rater, known in self.rater_info.items() if rater in raters}
-        return Contents(None, items, table, rater_info=info, notes=self.notes)
+        unanswered = [image for image in self._truth if image not in names]
+        if unanswered:
+            self.notes.append(f"Known truth of {len(unanswered)} items that nobody answered is left out.")
+        truth = {names[image]: label for image, label in self._truth.items() if names.get(image) in kept}
+        return Contents(None, items, table, truth, rater_info=info, notes=self.notes)
 
 
 def folders_of_images(source: Path, images: Path | None) -> list[Path]:

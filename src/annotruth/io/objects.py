@@ -17,10 +17,11 @@ from annotruth.errors import InputError
 from annotruth.io.archives import open_archive
 from annotruth.io.case_files import by_number, scan
 from annotruth.io.contents import Contents, Mask
+from annotruth.io.drawn import BACKGROUND
 from annotruth.io.files import read_mask
 from annotruth.io.masks.tally import distinct
-from annotruth.io.problems import Report, place, refuse, reporting
-from annotruth.io.shapes import Shape, paint_shapes
+from annotruth.io.problems import Problem, Report, place, refuse, reporting
+from annotruth.io.shapes import NoArea, Shape, paint_shapes
 from annotruth.io.sources import accept_inputs, find_source
 from annotruth.io.sources.imports import ImportSource
 from annotruth.io.writing import atomic
@@ -128,6 +129,14 @@ def _objects(path: Path, contents: Contents, report: Report) -> Objects:
     """Objects of contents whose masks are shapes."""
     items, raters = tuple(item.name for item in contents.items), contents.raters
     classes = tuple(contents.classes or ())[1:]  # without the background
+    of_points = [
+        shape.label
+        for item in contents.items
+        for mask in item.masks.values()
+        for shape in _shapes(mask) or ()
+        if isinstance(shape, NoArea) and shape.points
+    ]
+    classes = tuple(dict.fromkeys([*classes, *(name for name in of_points if name.casefold() != BACKGROUND)]))
     rows: list[tuple[int, int, int]] = []
     boxes: list[Sequence[float]] = []
     areas: list[np.ndarray | None] = []
@@ -139,6 +148,15 @@ def _objects(path: Path, contents: Contents, report: Report) -> Objects:
                 raise InputError(f"{path}: masks are pixels here, not shapes; nothing tells one object from another.")
             labelled[number, raters.index(rater)] = True
             for shape in shapes:
+                if isinstance(shape, NoArea):
+                    found = shape.points if shape.label in classes else ()
+                    rows += [(number, raters.index(rater), classes.index(shape.label)) for _ in found]
+                    boxes += [(x, y, x, y) for x, y in found]
+                    areas += [None for _ in found]
+                    if not shape.points:
+                        message = f"a {shape.kind} is no object here."
+                        report(Problem("warning", mask.file, item.name, rater, message, "It is left out."))
+                    continue
                 with reporting(report, mask.file, item.name, rater):
                     try:
                         box, area = crop(shape, (item.shape[0], item.shape[1]))
@@ -152,7 +170,9 @@ def _objects(path: Path, contents: Contents, report: Report) -> Objects:
     numbers = np.array(rows, dtype=np.int64).reshape(-1, 3)
     corners = np.array(boxes, dtype=np.float64).reshape(-1, 4)
     item_of, rater_of, label_of = numbers.T
-    return Objects(items, raters, classes, item_of, rater_of, label_of, corners, labelled, tuple(areas))
+    sizes = tuple((item.shape[0], item.shape[1]) for item in contents.items)
+    origins = tuple(item.origin or item.name for item in contents.items)
+    return Objects(items, raters, classes, item_of, rater_of, label_of, corners, labelled, tuple(areas), sizes, origins)
 
 
 def crop(shape: Shape, size: tuple[int, int]) -> tuple[tuple[int, int, int, int], np.ndarray]:

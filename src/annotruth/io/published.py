@@ -102,7 +102,9 @@ PUBLISHED: dict[str, Published] = {
     ),
     "refuge": Published(
         "REFUGE: optic disc and cup by seven raters", "refuge", "https://refuge.grand-challenge.org/",
-        by_hand="Register there, and unpack as Training-400/<name>/ with <name>.jpg and <name>_seg_disc_R.png.",
+        by_hand="Register there. The seven raters' masks go to Training-400/<name>/ with <name>.jpg and "
+        "<name>_seg_disc_R.png; the challenge's merged ones stay as they are unpacked, Training400/ beside "
+        "Annotation-Training400/Disc_Cup_Masks/.",
     ),
     "riga": Published(
         "RIGA: optic disc and cup by six ophthalmologists", "riga",

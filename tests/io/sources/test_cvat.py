@@ -10,7 +10,7 @@ import pytest
 
 import annotruth as at
 from annotruth.errors import InputError
-from annotruth.io import check, import_source
+from annotruth.io import check, import_source, load_objects
 
 POLYGON = '<polygon label="cell" points="2.00,2.00;6.00,2.00;6.00,5.00;2.00,5.00" z_order="{}"/>'
 BOX = '<box label="wall" xtl="4.00" ytl="0.00" xbr="9.00" ybr="8.00" z_order="{}"/>'
@@ -156,7 +156,7 @@ BAD = {
     "two points": ('<polygon label="cell" points="1,1;2,2"/>', "three points"),
     "no points": ('<polygon label="cell"/>', "'points' is missing"),
     "no number": ('<box label="cell" xtl="one" ytl="1" xbr="3" ybr="3"/>', "a <box> cannot be read"),
-    "a line": ('<polyline label="cell" points="1,1;2,2"/>', "shapes without an area (polyline)"),
+    "a line": ('<polyline label="cell" points="1,1;2,2"/>', "only shapes without an area (polyline)"),
 }
 
 
@@ -172,6 +172,20 @@ def test_what_is_wrong_with_one_image_leaves_the_others(case: str, jobs: Path, c
     assert imported.raters == {"ann": 2, "bob": 1}
     with pytest.raises(InputError, match=r"annotations\.xml"):
         import_source(jobs, tmp_path / "strict", strict=True)
+
+
+def test_points_and_lines_are_left_out_of_a_mask_and_the_rest_is_kept(jobs: Path, cvat: Any, tmp_path: Path) -> None:
+    points = '<points label="wall" points="1.50,2.00;7.00,3.00" z_order="0"/>'
+    bones = '<skeleton label="cell" z_order="0"><points label="cell" points="1.00,1.00"/></skeleton>'
+    content = {"a.png": POLYGON.format(0) + points + bones, "sub/b.png": ""}
+    cvat(jobs / "bob" / "annotations.xml").write(content, "bob", ("wall", "cell"))
+    imported = import_source(jobs, tmp_path / "cases")
+    assert (imported.skipped, imported.raters["bob"]) == ([], 2)
+    [problem] = [problem for problem in imported.problems if "no area" in problem.message]
+    assert str(problem).endswith("2 shapes have no area (points, skeleton). They are in no mask; the rest of the "
+                                 "drawing is kept.")  # fmt: skip
+    found = load_objects(jobs / "bob" / "annotations.xml").table()
+    assert found[["label", "x1", "y1"]].to_numpy().tolist() == [["cell", 2, 2], ["wall", 1.5, 2], ["wall", 7, 3]]
 
 
 def test_a_file_that_breaks_off_is_read_up_to_there(jobs: Path, tmp_path: Path) -> None:

@@ -170,7 +170,7 @@ def test_contours_are_filled_on_the_series(tmp_path: Path, series: list[Any]) ->
     [
         (rectangle(6, 7, 12, 12, 11.4), "CLOSED_PLANAR", "does not lie in a slice"),
         (rectangle(6, 7, 12, 12, 70), "CLOSED_PLANAR", "lies outside the series"),
-        (rectangle(6, 7, 12, 12, 10), "POINT", "which has no area"),
+        (rectangle(6, 7, 12, 12, 10), "POINT", "only contours without an area (POINT)"),
     ],
 )
 def test_bad_contours_are_named(tmp_path: Path, series: list[Any], contour: Any, kind: str, message: str) -> None:
@@ -178,6 +178,15 @@ def test_bad_contours_are_named(tmp_path: Path, series: list[Any], contour: Any,
     [problem, *_] = check(tmp_path / "x")
     assert problem.rater == "Dora"
     assert message in problem.message
+
+
+def test_points_among_contours_are_left_out(tmp_path: Path, series: list[Any]) -> None:
+    path = structures(series, tmp_path / "x" / "rt" / "s.dcm", [rectangle(6, 7, 12, 12, 10), [6, 7, 10]])
+    head = pydicom.dcmread(path)
+    head.ROIContourSequence[0].ContourSequence[1].ContourGeometricType = "POINT"
+    head.save_as(path, enforce_file_format=True)
+    assert at.load(tmp_path / "x").masks.any()
+    assert any("1 contours have no area (POINT)" in problem.message for problem in check(tmp_path / "x"))
 
 
 def test_contours_need_their_series(tmp_path: Path, series: list[Any]) -> None:

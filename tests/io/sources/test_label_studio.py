@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import annotruth as at
-from annotruth.io import check, import_source
+from annotruth.io import check, import_source, load_objects
 
 HEIGHT, WIDTH = 10, 20
 BRUSH = [
@@ -128,7 +128,7 @@ def test_an_empty_annotation_needs_the_image_for_its_size(tmp_path: Path, put: A
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        (region("keypoint", {"x": 1, "y": 1}), "of the type keypointlabels, which has no area"),
+        (region("keypoint", {"x": 1, "y": 1}), "only shapes without an area (keypoint)"),
         (region("brush", {"format": "rle", "rle": BRUSH}), "252 values, not 800"),
         (region("brush", {"format": "png", "rle": ""}), "in the format png"),
         (region("brush", {"format": "rle", "rle": 10**15}), "not a list of bytes"),
@@ -154,6 +154,54 @@ def test_the_same_annotator_twice_on_a_task(tmp_path: Path) -> None:
     [problem] = [each for each in check(path) if each.severity == "fatal"]
     assert (problem.rater, "labelled this image twice" in problem.message) == ("ann@x.org", True)
     assert not at.load(path, duplicates="keep-last").masks.any()
+
+
+def test_points_are_left_out_of_masks_and_are_objects(tmp_path: Path) -> None:
+    point, line = region("keypoint", {"x": 50, "y": 50, "width": 1}, "spot"), region("vector", {"vertices": []})
+    path = write(tmp_path / "p.json", [done(ANN, BOX, point, line), done(BOB, point)])
+    problems = check(path)
+    assert [(each.severity, each.rater) for each in problems] == [("fatal", "bob@x.org"), ("warning", "ann@x.org")]
+    assert "2 shapes have no area (keypoint, vectorlabels)" in problems[1].message
+    imported = import_source(path, tmp_path / "cases")
+    assert (imported.raters, imported.classes) == ({"ann@x.org": 1}, ("background", "cell"))
+    assert at.load(tmp_path / "cases").masks.sum() == 12
+    objects = load_objects(path)
+    assert objects.table()[["rater", "label", "x1", "y1", "x2", "y2"]].to_numpy().tolist() == [
+        ["ann@x.org", "cell", 2, 2, 6, 5],
+        ["ann@x.org", "spot", 10, 5, 10, 5],
+        ["bob@x.org", "spot", 10, 5, 10, 5],
+    ]
+
+
+def test_ground_truth_is_known_truth_and_no_raters(tmp_path: Path) -> None:
+    path = write(tmp_path / "p.json", [done(ANN, BOX, ground_truth=True), done(BOB), done(7)], [done(BOB, BOX)])
+    found = at.load(path)
+    assert found.raters == ("bob@x.org", "user_7")
+    assert found.item_truth(0).sum() == 12
+    assert (found.item_truth(1) == 255).all()
+    imported = import_source(path, tmp_path / "cases")
+    assert "1 annotations that are marked as ground truth are the known truth, and no rater's." in imported.notes
+    assert at.load(tmp_path / "cases").item_truth(0).sum() == 12
+    write(path, [done(ANN, BOX, ground_truth=True)])
+    assert "every annotation is marked as ground truth" in check(path)[0].message
+
+
+def test_ground_truth_of_choices(tmp_path: Path) -> None:
+    star = {"ground_truth": True}
+    path = write(
+        tmp_path / "p.json",
+        [done(ANN, choice("cat"), **star), done(BOB, choice("dog"))],
+        [done(BOB, choice("cat"))],
+        [done(ANN, choice("cat"), **star)],
+    )
+    found = at.load(path)
+    assert (found.items, found.raters) == (("a", "b"), ("bob@x.org",))
+    assert found.truth.tolist() == [found.classes.index("cat"), -1]
+    imported = import_source(path, tmp_path / "out")
+    assert "Known truth of 1 items that nobody answered is left out." in imported.notes
+    assert (tmp_path / "out" / "truth.csv").read_text() == "item,truth\na,cat\n"
+    write(path, [done(ANN, choice("cat"), **star), done(7, choice("dog"), **star), done(BOB, choice("dog"))])
+    assert "the known truth is told twice, cat and dog" in check(path)[0].message
 
 
 def test_choices_are_answers(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 import annotruth as at
-from annotruth.io import check
+from annotruth.io import check, load_objects
 
 
 def write(folder: Path, shapes: list[dict[str, Any]], rater: str = "ann", **more: Any) -> Path:
@@ -53,7 +53,7 @@ def test_every_kind_of_area(tmp_path: Path, drawn: dict[str, Any], pixels: int) 
 @pytest.mark.parametrize(
     ("drawn", "message"),
     [
-        (shape("linestrip", [[1, 1], [2, 2]]), "is a linestrip, which has no area"),
+        (shape("linestrip", [[1, 1], [2, 2]]), "only shapes without an area (linestrip)"),
         (shape("mask", [[2, 3], [9, 9]], mask=png(np.ones((2, 2)))), "reaches outside the image"),
         (shape("mask", [[2, 3], [4, 4]], mask=png(np.ones((2, 2)))), "2×2 pixels, its corners tell of 2×3"),
         (shape("mask", [[2, 3], [4, 4]], mask="????"), "not a PNG in base64"),
@@ -72,3 +72,10 @@ def test_a_size_that_is_not_told_is_the_images(tmp_path: Path, put: Any) -> None
     assert "does not tell the size" in check(tmp_path)[0].message
     put(tmp_path / "a.png", np.zeros((5, 6), np.uint8))
     assert at.load(tmp_path).shape(0) == (5, 6)
+
+
+def test_points_are_objects(tmp_path: Path) -> None:
+    cell = shape("polygon", [[1, 1], [5, 1], [5, 3], [1, 3]])
+    path = write(tmp_path, [cell, shape("point", [[2.5, 4]])])
+    assert load_objects(path).boxes.tolist() == [[1, 1, 5, 3], [2.5, 4, 2.5, 4]]
+    assert at.load(path).masks.sum() == 8

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import annotruth as at
-from annotruth.io import check
+from annotruth.io import check, load_objects
 
 OUTER, HOLE = [[0, 0], [6, 0], [6, 6], [0, 6], [0, 0]], [[2, 2], [4, 2], [4, 4], [2, 4], [2, 2]]
 
@@ -57,4 +57,7 @@ def test_what_has_no_area_is_named(folder: Path) -> None:
     write(folder / "ann" / "slide.geojson", {"type": "Point", "coordinates": [1, 1]})
     [problem, *_] = check(folder)
     assert (problem.case, problem.rater) == ("slide", "ann")
-    assert "is a Point, which has no area" in problem.message
+    assert "only shapes without an area (Point)" in problem.message
+    assert load_objects(folder).boxes.tolist() == [[1, 1, 1, 1]]
+    write(folder / "ann" / "slide.geojson", {"type": "LineString", "coordinates": [[1, 1], [2, 2]]})
+    assert "only shapes without an area (LineString)" in check(folder)[0].message

@@ -16,6 +16,7 @@ from annotruth.errors import InputError
 from annotruth.io import SOURCES, Source, check, describe_takers, find_source, load, register
 from annotruth.io.problems import Report, reporting
 from annotruth.io.sources.checks import CHECKS
+from annotruth.io.sources.imports import ImportSource
 
 
 @pytest.fixture
@@ -158,6 +159,50 @@ def test_common_checks_of_a_described_folder_with_truth_and_drawings(check, case
     negative[0] = 1
     put(cases / "raters" / "ann.negative" / "b.png", negative)
     check(SOURCES["case folder"], cases)
+
+
+IMAGES_APART = {
+    "hugging-face": "../test_parquet_pictures.py::test_answers_come_with_their_pictures",
+    "lidc": "test_lidc.py::test_images_are_found_by_the_slices_identifier",
+    "pylidc": "test_pylidc.py::test_images_are_found_by_series_and_slice",
+}
+"""Sources whose example has no images, and the test in which there are some."""
+VOLUMES_APART = {
+    "mask-folder": "test_mask_folder.py::test_layers_of_volumes",
+    "qubiq": "test_qubiq.py::test_volumes",
+}
+"""Sources of planes and of volumes, whose example is one of planes."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    sorted(
+        name
+        for name, source in SOURCES.items()
+        if isinstance(source, ImportSource) and source.key not in ("slicer", "dicom")  # extras, in their own files
+    ),
+)
+def test_the_table_of_sources_is_true_of_the_examples(
+    name: str, example: Callable[[str], Path], pictures: Path
+) -> None:
+    source = SOURCES[name]
+    assert isinstance(source, ImportSource)
+    path = example(name)
+    found = load(path, images=pictures) if source.key in ("cvat-tags", "label-studio-choices") else load(path)
+    assert ("class" in source.held) == (found.kind == "labels")
+    if source.key in IMAGES_APART:
+        assert _is_test(IMAGES_APART[source.key])
+    else:
+        assert ("image" in source.held) == found.has_images
+    if source.key in VOLUMES_APART:
+        assert _is_test(VOLUMES_APART[source.key])
+    elif found.kind == "masks":
+        assert ("3D" in source.held) == (len(found.shape(0)) == 3)
+
+
+def _is_test(place: str) -> bool:
+    file, _, name = place.partition("::")
+    return f"def {name}(" in (Path(__file__).parent / file).read_text()
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 import annotruth as at
-from annotruth.io import check
+from annotruth.io import check, load_objects
 
 
 def pack(mask: np.ndarray) -> str:
@@ -76,7 +76,7 @@ def test_each_object_names_who_drew_it(tmp_path: Path, put: Any) -> None:
 @pytest.mark.parametrize(
     ("drawn", "message"),
     [
-        (thing("point", points={"exterior": [[1, 1]]}), "is a point, which has no area"),
+        (thing("point", points={"exterior": [[1, 1]]}), "only shapes without an area (point)"),
         (thing("bitmap", bitmap={"data": "????", "origin": [0, 0]}), "a bitmap cannot be unpacked"),
         (thing("bitmap", bitmap={"data": pack(MASK), "origin": [8, 0]}), "reaches outside"),
         (thing("bitmap", bitmap={"origin": [8, 0]}), "'data' is missing"),
@@ -86,3 +86,8 @@ def test_bad_objects_are_named(tmp_path: Path, drawn: dict[str, Any], message: s
     [problem, *_] = check(write(tmp_path / "x", "a", drawn))
     assert problem.rater == "ann"
     assert message in problem.message
+
+
+def test_points_are_objects(tmp_path: Path) -> None:
+    path = write(tmp_path / "x", "a", thing("point", points={"exterior": [[1, 2]], "interior": []}))
+    assert load_objects(path).boxes.tolist() == [[1.5, 2.5, 1.5, 2.5]], "the middle of the pixel"

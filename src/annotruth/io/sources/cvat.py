@@ -16,14 +16,14 @@ from annotruth.io.contents import Contents
 from annotruth.io.drawn import Answered, Drawn, files_at, parsing, rater_of_file
 from annotruth.io.problems import Problem, Report, reporting
 from annotruth.io.rasterise import MAX_PIXELS, ellipse_ring
-from annotruth.io.shapes import Rings, Shape, Window, box_shape, cvat_pixels
+from annotruth.io.shapes import NoArea, Rings, Shape, Window, box_shape, cvat_pixels, point_shape, read_points
 from annotruth.io.sources import register
 from annotruth.io.sources.cvat_tracks import FrameShape, Track, frames_of
 from annotruth.io.sources.imports import ImportSource
 from annotruth.io.xml_events import read_xml
 
 AREAS = ("box", "polygon", "ellipse", "mask")
-NO_AREAS = ("polyline", "points", "cuboid", "skeleton")
+NO_AREAS = ("points", "polyline", "cuboid", "skeleton")
 _OPTIONS = {"attribute": "take the value of this attribute for the class, where a shape or tag has it"}
 
 
@@ -50,7 +50,7 @@ class CvatShapes(_Cvat):
     description = "CVAT's XML (for images or video 1.1): masks, polygons, boxes, ellipses, tracks"
     kind = "masks"
     wants_tags = False
-    holds = ("image", "mask", "polygon", "box", "ellipse")
+    holds = ("image", "mask", "polygon", "box", "ellipse", "point")
 
     def read(self, path: Path, report: Report, **inputs: Any) -> Contents:
         attribute = inputs.pop("attribute", None)
@@ -138,7 +138,6 @@ class _Image:
     rater: str = ""
     shapes: list[tuple[int, Shape]] = field(default_factory=list)
     tags: list[str] = field(default_factory=list)
-    without_area: list[str] = field(default_factory=list)
     trouble: str = ""
 
 
@@ -205,7 +204,7 @@ class _Reader:
         elif name == "track":
             self._track = Track(attributes["label"])
         elif self._image is not None or self._track is not None:
-            if name in AREAS or name in NO_AREAS or name == "tag":
+            if name in (*AREAS, *NO_AREAS, "tag") and "skeleton" not in self._where[:-1]:  # whose points are its own
                 self._open, self._values = (name, attributes), {}
             elif name == "attribute":
                 self._values[attributes.get("name", "")] = ""
@@ -261,17 +260,15 @@ class _Reader:
         """Keep a shape or tag that was read as a whole."""
         if self._track is not None:
             label = self._chosen(self._track.label)
-            shape = _shape(name, label, attributes) if name in AREAS else None
+            shape = _shape(name, label, attributes)
             self._track.shapes.append(FrameShape.read(attributes, shape, _order(attributes)))
             return
         assert self._image is not None
         label = self._chosen(attributes["label"])
         if name == "tag":
             self._image.tags.append(label)
-        elif name in AREAS:
-            self._image.shapes.append((_order(attributes), _shape(name, label, attributes)))
         else:
-            self._image.without_area.append(name)
+            self._image.shapes.append((_order(attributes), _shape(name, label, attributes)))
 
     def _chosen(self, label: str) -> str:
         return self._values.get(self._attribute, label) if self._attribute is not None else label
@@ -313,9 +310,6 @@ def _add_shapes(drawn: Drawn, reader: _Reader, image: _Image, report: Report) ->
         if image.trouble:
             raise InputError(image.trouble)
         reader.check_labels([shape.label for _, shape in image.shapes])
-        if image.without_area:
-            kinds = shorten(sorted(set(image.without_area)))
-            raise InputError(f"there are shapes without an area ({kinds}). Draw them as areas, or remove them.")
         ordered = [shape for _, shape in sorted(image.shapes, key=lambda pair: pair[0])]
         drawn.add(reader.file, image.name, image.size, rater, rater, ordered)
     if image.tags:
@@ -324,6 +318,8 @@ def _add_shapes(drawn: Drawn, reader: _Reader, image: _Image, report: Report) ->
 
 
 def _shape(name: str, label: str, attributes: dict[str, str]) -> Shape:
+    if name in NO_AREAS:
+        return point_shape(label, name, read_points(attributes["points"])) if name == "points" else NoArea(label, name)
     if name == "polygon":
         return Rings(label, (attributes["points"],))
     if name == "mask":

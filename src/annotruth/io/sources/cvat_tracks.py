@@ -14,15 +14,15 @@ MAX_FRAMES = 10**6
 
 @dataclass(frozen=True)
 class FrameShape:
-    """Where a track is in one frame; ``shape`` is None where it has no area, ``outside`` where it has left."""
+    """Where a track is in one frame; ``outside`` where it has left."""
 
     frame: int
     outside: bool
-    shape: Shape | None
+    shape: Shape
     order: int
 
     @classmethod
-    def read(cls, attributes: dict[str, str], shape: Shape | None, order: int) -> FrameShape:
+    def read(cls, attributes: dict[str, str], shape: Shape, order: int) -> FrameShape:
         return cls(int(attributes["frame"]), attributes.get("outside") == "1", shape, order)
 
 
@@ -43,7 +43,7 @@ class Track:
         for here, then in zip(listed, [*listed[1:], None]):
             end = frames.stop if then is None else then.frame
             for frame in range(max(here.frame, frames.start), min(end, frames.stop)):
-                if not here.outside and here.shape is not None:
+                if not here.outside:
                     yield frame, _moved(here, then, frame)
 
 
@@ -70,6 +70,5 @@ def frames_of(
     found: dict[int, list[tuple[int, Shape]]] = {frame: [] for frame in range(start, stop)}
     for track in tracks:
         for frame, shape in track.at(range(start, stop)):
-            if shape.shape is not None:
-                found[frame].append((shape.order, shape.shape))
+            found[frame].append((shape.order, shape.shape))
     yield from found.items()

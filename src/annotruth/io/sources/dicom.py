@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from annotruth.errors import InputError
+from annotruth.errors import InputError, shorten
 from annotruth.io.contents import Contents
 from annotruth.io.dicom_files import SEGMENTATIONS, STRUCTURES, Series, find_series, is_of, list_candidates, read_head
 from annotruth.io.drawn import parsing
@@ -20,6 +20,8 @@ from annotruth.io.rasterise import polygon_pixels
 from annotruth.io.sources import register
 from annotruth.io.sources.imports import ImportSource
 from annotruth.io.volumes import Volumes
+
+CLOSED = "CLOSED_PLANAR"
 
 
 @register
@@ -52,7 +54,7 @@ class Dicom(ImportSource):
                 with parsing(report, file, patient or uid, rater):
                     grid = _add_image(volumes, uid, patient, series.get(uid))
                     if is_structure:
-                        _add_structures(volumes, file, head, uid, rater, grid)
+                        _add_structures(volumes, file, head, uid, rater, grid, report)
                     else:
                         _add_segments(volumes, file, uid, rater)
         if not series:
@@ -139,11 +141,31 @@ def read_segments(file: Path, classes: tuple[str, ...]) -> np.ndarray:
     return labels.transpose(2, 1, 0)
 
 
-def _add_structures(volumes: Volumes, file: Path, head: Any, uid: str, rater: str, grid: Grid | None) -> None:
+def _add_structures(
+    volumes: Volumes, file: Path, head: Any, uid: str, rater: str, grid: Grid | None, report: Report
+) -> None:
     if grid is None:
         raise InputError(f"contours need the series they were drawn on, {uid}. Name its folder, --images.")
+    bare = _without_area(head)
+    if bare:
+        message = f"{len(bare)} contours have no area ({shorten(sorted(set(bare)))})."
+        advice = "They are in no mask; the rest of the drawing is kept."
+        report(Problem("warning", file, str(head.get("PatientID") or uid), rater, message, advice))
     names = [str(roi.ROIName) for roi in head.StructureSetROISequence]
     volumes.add(uid, file, rater, rater, names, grid, partial(read_structures, grid=grid))
+
+
+def _contours(head: Any) -> list[Any]:
+    return [each for own in head.get("ROIContourSequence") or [] for each in own.get("ContourSequence") or []]
+
+
+def _without_area(head: Any) -> list[str]:
+    """Kinds of the contours that are points or open lines; refuses a file with nothing else."""
+    contours = _contours(head)
+    bare = [str(each.ContourGeometricType) for each in contours if each.ContourGeometricType != CLOSED]
+    if bare and len(bare) == len(contours):
+        raise InputError(f"there are only contours without an area ({shorten(sorted(set(bare)))}). Remove the file.")
+    return bare
 
 
 def read_structures(file: Path, classes: tuple[str, ...], grid: Grid) -> np.ndarray:
@@ -157,10 +179,8 @@ def read_structures(file: Path, classes: tuple[str, ...], grid: Grid) -> np.ndar
         name = names[int(contours.ReferencedROINumber)]
         by_slice: dict[int, list[np.ndarray]] = defaultdict(list)
         for contour in contours.get("ContourSequence") or []:
-            if contour.ContourGeometricType != "CLOSED_PLANAR":
-                raise InputError(
-                    f"a contour of {name} is {contour.ContourGeometricType}, which has no area. Remove it."
-                )
+            if contour.ContourGeometricType != CLOSED:
+                continue
             points = np.array(contour.ContourData, dtype=float).reshape(-1, 3)
             voxels = points @ to_voxels[:3, :3].T + to_voxels[:3, 3]
             depth = np.rint(voxels[:, 2])

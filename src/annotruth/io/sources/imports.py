@@ -27,13 +27,18 @@ class ImportSource(Source):
     Attributes
     ----------
     identity : where a rater's identity comes from, in a few words, for the documentation
-    holds : of "image", "mask", "polygon", "box", "ellipse", "class" and "3D", what is read of it, likewise
+    holds : of "image", "mask", "polygon", "box", "ellipse", "point", "class" and "3D", what is read of it, likewise
     options : what :meth:`read` takes beside the ``inputs``, by name, with a line on each
     """
 
     identity: ClassVar[str] = ""
     holds: ClassVar[tuple[str, ...]] = ()
     options: ClassVar[Mapping[str, str]] = {}
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        """What is read of it; of most sources that do not say so, images and masks, or answers."""
+        return self.holds or (("class",) if self.kind == "labels" else ("image", "mask"))
 
     @abstractmethod
     def read(self, path: Path, report: Report, **inputs: Any) -> Contents:

@@ -1,6 +1,7 @@
 """Label Studio: the JSON export, or JSON-MIN, with everybody's annotations of every task.
 
-Who completed an annotation is the rater. Cancelled annotations, drafts and predictions of models are left out.
+Who completed an annotation is the rater, unless it is marked as ground truth: then it is the known truth, and nobody's.
+Cancelled annotations, drafts and predictions of models are left out.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ import numpy as np
 
 from annotruth.errors import InputError, shorten
 from annotruth.io.contents import Contents
-from annotruth.io.drawn import MANY, Answered, Drawn, json_files, own_json, parsing, peek_json
+from annotruth.io.drawn import MANY, TRUTH, Answered, Drawn, json_files, own_json, parsing, peek_json
 from annotruth.io.files import suffix_of
 from annotruth.io.problems import Problem, Report
 from annotruth.io.rasterise import ellipse_ring
-from annotruth.io.shapes import Rings, Shape, Window, box_shape, brush_pixels
+from annotruth.io.shapes import NoArea, Rings, Shape, Window, box_shape, brush_pixels, point_shape
 from annotruth.io.sources import register
 from annotruth.io.sources.imports import ImportSource
 
-REGIONS = ("brush", "polygon", "rectangle", "ellipse")
+REGIONS = ("brush", "polygon", "rectangle", "ellipse", "keypoint")
 UNKNOWN = "unknown"
 
 
@@ -49,7 +50,7 @@ class LabelStudioMasks(_LabelStudio):
     key = "label-studio"
     description = "Label Studio's JSON export: brushes, polygons, rectangles, ellipses"
     kind = "masks"
-    holds = ("image", "mask", "polygon", "box", "ellipse")
+    holds = ("image", "mask", "polygon", "box", "ellipse", "point")
     inputs = ("images", "duplicates")
     wants_regions = True
 
@@ -97,7 +98,7 @@ class _Work:
     ----------
     image, alias : the image's path, without and with what Label Studio puts before the name of an uploaded file
     origin : the address in the task's data
-    rater, name : the annotator's number, and what is shown
+    rater, name : the annotator's number, and what is shown; TRUTH where it is marked as ground truth
     size : (height, width), from whatever anybody drew; None where nobody drew anything
     about : the annotation itself
     """
@@ -157,7 +158,7 @@ def _listed(content: Any, *keys: str) -> list[dict[str, Any]]:
 
 def _annotations(path: Path, report: Report, notes: list[str]) -> Iterator[_Work]:
     """Everybody's annotations that count, telling of those that do not."""
-    predicted = 0
+    predicted, rated, true = 0, 0, 0
     for file, content in own_json(path, report, lambda content: bool(_kinds(content))):
         with parsing(report, file):
             tasks = [_whole_task(task) for task in content]
@@ -170,7 +171,15 @@ def _annotations(path: Path, report: Report, notes: list[str]) -> Iterator[_Work
                 works: list[_Work] = []
                 with parsing(report, file, f"task {task.get('id')}"):
                     works = list(_of_task(file, task, sizes.get(task.get("id")), report))
+                true += (here := sum(work.rater is TRUTH for work in works))
+                rated += len(works) - here
                 yield from works
+    if true and not rated:
+        raise InputError(
+            f"{path}: every annotation is marked as ground truth, so there is no rater. Take the mark off."
+        )
+    if true:
+        notes.append(f"{true} annotations that are marked as ground truth are the known truth, and no rater's.")
     if predicted:
         notes.append(f"{predicted} predictions of models are left out.")
 
@@ -183,6 +192,8 @@ def _of_task(file: Path, task: dict[str, Any], size: tuple[int, int] | None, rep
         if annotation.get("was_cancelled") or annotation.get("skipped"):
             report(Problem("warning", file, image, name, "the annotator skipped this task.", "It is left out."))
         else:
+            if annotation.get("ground_truth") is True:
+                rater = TRUTH
             yield _Work(file, image, alias, origin, rater, name, size, _listed(annotation, "result"), annotation)
 
 
@@ -233,7 +244,8 @@ def _shapes(work: _Work, size: tuple[int, int]) -> Iterator[Shape]:
             continue
         names = _names(result) or labels.get(result.get("id"), [])
         if kind.removesuffix("labels") not in REGIONS:
-            raise InputError(f"a region is of the type {kind}, which has no area. Remove it.")
+            yield NoArea(shorten(names) or kind, kind)
+            continue
         if len(names) != 1:
             raise InputError(f"a region has {len(names)} labels ({shorten(names)}), not one. Correct it.")
         if result.get("image_rotation"):
@@ -261,6 +273,8 @@ def _region(kind: str, label: str, value: dict[str, Any], size: tuple[int, int])
     if kind == "polygon":
         return Rings(label, (np.array(value["points"], dtype=np.float64) * (width / 100, height / 100),))
     x, y = float(value["x"]) * width / 100, float(value["y"]) * height / 100
+    if kind == "keypoint":
+        return point_shape(label, kind, (x, y))
     angle = float(value.get("rotation") or 0)
     if kind == "ellipse":
         radii = (float(value["radiusX"]) * width / 100, float(value["radiusY"]) * height / 100)

@@ -15,7 +15,7 @@ from annotruth.io.contents import Contents
 from annotruth.io.drawn import MANY, Drawn, files_at, parsing, read_json
 from annotruth.io.problems import Report
 from annotruth.io.rasterise import box_ring, ellipse_ring
-from annotruth.io.shapes import Rings, Shape, Window
+from annotruth.io.shapes import NoArea, Rings, Shape, Window, point_shape
 from annotruth.io.sources import register
 from annotruth.io.sources.imports import ImportSource
 
@@ -28,7 +28,7 @@ class Labelme(ImportSource):
     key = "labelme"
     description = "a folder of Labelme's JSON files, in a folder per rater: polygons, masks, boxes, circles"
     kind = "masks"
-    holds = ("image", "mask", "polygon", "box", "ellipse")
+    holds = ("image", "mask", "polygon", "box", "ellipse", "point")
     identity = "the folder's name"
     inputs = ("images", "duplicates")
 
@@ -75,7 +75,7 @@ def _shape(content: dict[str, Any]) -> Shape:
         right, bottom = np.rint(points[1]).astype(int).tolist()
         return Window(label, left, top, (bottom - top + 1, right - left + 1), png_pixels, content["mask"])
     if kind not in ("polygon", "oriented_rectangle"):
-        raise InputError(f"a shape of {label} is a {kind}, which has no area. Draw a polygon, or remove it.")
+        return point_shape(label, kind, points) if kind in ("point", "points") else NoArea(label, str(kind))
     return Rings(label, (points,))
 
 

@@ -14,7 +14,7 @@ from annotruth.io.drawn import MANY, Drawn, files_at, json_files, parsing, peek_
 from annotruth.io.files import suffix_of
 from annotruth.io.formats import SUFFIXES
 from annotruth.io.problems import Report
-from annotruth.io.shapes import Rings
+from annotruth.io.shapes import NoArea, Rings, Shape, point_shape
 from annotruth.io.sources import register
 from annotruth.io.sources.imports import ImportSource
 
@@ -30,7 +30,7 @@ class QuPath(ImportSource):
     key = "qupath"
     description = "a folder of QuPath's GeoJSON files, in a folder per rater: polygons with holes"
     kind = "masks"
-    holds = ("image", "polygon")
+    holds = ("image", "polygon", "point")
     identity = "the folder's name"
     inputs = ("images", "duplicates")
     options: ClassVar[dict[str, str]] = {"size": "height,width of all images, where the images are not there"}
@@ -85,13 +85,15 @@ def _size(given: Any) -> tuple[int, int]:
     return numbers[0], numbers[1]
 
 
-def _shapes(features: list[dict[str, Any]]) -> Iterator[Rings]:
+def _shapes(features: list[dict[str, Any]]) -> Iterator[Shape]:
     for feature in features:
         geometry, properties = feature["geometry"], feature.get("properties") or {}
         found = properties.get("classification") or {}
         label = str(found.get("name") or "/".join(found.get("names", [])) or NO_CLASS)
         parts = {"Polygon": [geometry["coordinates"]], "MultiPolygon": geometry["coordinates"]}.get(geometry["type"])
         if parts is None:
-            raise InputError(f"an object of {label} is a {geometry['type']}, which has no area. Remove it.")
-        for rings in parts:
+            is_point = geometry["type"] in ("Point", "MultiPoint")
+            kind, places = str(geometry["type"]), geometry["coordinates"]
+            yield point_shape(label, kind, np.atleast_2d(places)[:, :2]) if is_point else NoArea(label, kind)
+        for rings in parts or ():
             yield Rings(label, tuple(np.array(ring, dtype=np.float64)[:, :2] for ring in rings))

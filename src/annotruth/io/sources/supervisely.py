@@ -17,7 +17,7 @@ from annotruth.errors import InputError
 from annotruth.io.contents import Contents
 from annotruth.io.drawn import MANY, Drawn, files_at, parsing, peek_json, read_json
 from annotruth.io.problems import Problem, Report
-from annotruth.io.shapes import Box, Rings, Shape, Window
+from annotruth.io.shapes import Box, NoArea, Rings, Shape, Window, point_shape
 from annotruth.io.sources import register
 from annotruth.io.sources.imports import ImportSource
 
@@ -33,7 +33,7 @@ class Supervisely(ImportSource):
     key = "supervisely"
     description = "a project folder of Supervisely: bitmaps, polygons with holes, rectangles"
     kind = "masks"
-    holds = ("image", "mask", "polygon", "box")
+    holds = ("image", "mask", "polygon", "box", "point")
     identity = "labelerLogin of each object; the folder's name where there is none"
     inputs = ("images", "duplicates")
 
@@ -79,7 +79,9 @@ def _shape(content: dict[str, Any]) -> Shape:
         mask = _unpack(bitmap["data"])
         return Window(label, left, top, (mask.shape[0], mask.shape[1]), unpack_pixels, bitmap["data"])
     if kind not in ("polygon", "rectangle"):
-        raise InputError(f"an object of {label} is a {kind}, which has no area here. Draw a polygon, or remove it.")
+        is_point = kind == "point"  # which names a pixel, whose centre lies half on
+        points = np.array(content["points"]["exterior"], dtype=np.float64) + 0.5 if is_point else ()
+        return point_shape(label, "point", points) if is_point else NoArea(label, str(kind))
     exterior = np.array(content["points"]["exterior"], dtype=np.float64).reshape(-1, 2)
     if kind == "rectangle":
         (left, top), (right, bottom) = exterior.min(axis=0).tolist(), exterior.max(axis=0).tolist()

@@ -12,7 +12,7 @@ from annotruth.io.contents import Contents
 from annotruth.io.drawn import MANY, Drawn, json_files, own_json, parsing, peek_json, rater_of_file
 from annotruth.io.problems import Report
 from annotruth.io.rasterise import box_ring, ellipse_ring
-from annotruth.io.shapes import Rings
+from annotruth.io.shapes import NoArea, Rings, Shape, point_shape
 from annotruth.io.sources import register
 from annotruth.io.sources.imports import ImportSource
 
@@ -29,7 +29,7 @@ class Via(ImportSource):
     key = "via"
     description = "VIA's project or annotations in JSON: polygons, boxes, circles, ellipses"
     kind = "masks"
-    holds = ("image", "polygon", "box", "ellipse")
+    holds = ("image", "polygon", "box", "ellipse", "point")
     identity = "the file's or folder's name"
     inputs = ("images", "duplicates")
     options: ClassVar[dict[str, str]] = {"attribute": "the attribute of regions that holds the class"}
@@ -85,7 +85,7 @@ def _class_attribute(pictures: dict[str, Any], wanted: str | None) -> str | None
     return wanted or next(iter(names), None)
 
 
-def _shape(region: dict[str, Any], attribute: str | None) -> Rings:
+def _shape(region: dict[str, Any], attribute: str | None) -> Shape:
     form = region["shape_attributes"]
     value = NO_CLASS if attribute is None else region.get("region_attributes", {}).get(attribute)
     if isinstance(value, dict):  # ticked boxes
@@ -104,4 +104,6 @@ def _shape(region: dict[str, Any], attribute: str | None) -> Rings:
         angle = float(form.get("theta", 0)) * 180 / np.pi
         centre = (float(form["cx"]), float(form["cy"]))
         return Rings(label, (ellipse_ring(centre, (float(radii[0]), float(radii[1])), angle),))
-    raise InputError(f"a region of {label} is a {kind}, which has no area. Draw a polygon, or remove it.")
+    if kind == "point":
+        return point_shape(label, kind, [[form["cx"], form["cy"]]])
+    return NoArea(label, str(kind))
