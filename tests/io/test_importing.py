@@ -212,3 +212,11 @@ def test_answers_that_look_like_formulas_are_cells_that_are_none(lines: type[Imp
     import_source(tmp_path / "x.lines", tmp_path / "cases")
     assert (tmp_path / "cases" / "labels.csv").read_text() == "item,rater,label,seconds\na,'=1+1,cat,3\na,ann,-1,4\n"
     assert at.load(tmp_path / "cases" / "labels.csv").raters == ("=1+1", "ann")
+
+
+def test_a_folder_that_holds_no_data_set_is_not_called_one(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "scores.json").write_text("{}")
+    with pytest.raises(InputError, match=r"nothing here looks like a data set .* --from: .*cvat.*label-studio"):
+        import_source(tmp_path / "run", tmp_path / "cases")
+    assert not (tmp_path / "cases").exists()

@@ -30,7 +30,7 @@ from annotruth.io.formats import EXACT_SUFFIXES
 from annotruth.io.locks import only_writer
 from annotruth.io.names import to_cell
 from annotruth.io.problems import Problem, Progress, refuse, reporting
-from annotruth.io.sources import accept_inputs, find_source
+from annotruth.io.sources import SOURCES, accept_inputs, find_source
 from annotruth.io.sources.imports import ImportSource, report_irregular
 from annotruth.io.tables import LABELS_FILE, TRUTH_FILE
 from annotruth.io.writing import atomic, refuse_used_folder, write_image_file, write_mask_file
@@ -99,6 +99,12 @@ def import_source(
     path, output = open_archive(path), Path(output)
     found = find_source(path, source)
     if not isinstance(found, ImportSource):
+        if found.kind == "masks" and not (path / RATERS).is_dir():  # any folder may be a case folder that lacks all
+            keys = sorted(each.key for each in SOURCES.values() if isinstance(each, ImportSource))
+            raise InputError(
+                f"{path}: nothing here looks like a data set that can be imported. Name the folder or file that holds "
+                f"it, or say what it is with --from: {', '.join(keys)}."
+            )
         raise InputError(
             f"{path}: this is a {found.name} already, which needs no import; `annotruth check` looks at it."
         )

@@ -5,15 +5,16 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from annotruth.methods.base import Batch, DataSpec, MethodModel
+from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
 from annotruth.methods.foretelling import first_is_shorter, message_lengths
 from annotruth.methods.protocols import Stages
 from annotruth.methods.warmup import TraceRule, loss_at_their_word
@@ -58,6 +59,25 @@ class AnchoredModel(MethodModel):
         votes = one_hot(own, classes, dim=2).sum(dim=1)
         vote = (votes + 0.5 * mean).argmax(dim=1)  # of classes that are tied, the one that is likelier on average
         return torch.stack([*own.unbind(dim=1), mean.argmax(dim=1), vote, log_truth.argmax(dim=1)])
+
+
+class Foretells(Method[Any]):
+    """A method that may foretell drawings first; its annotator model is then a :class:`DrawingAnnotators`."""
+
+    @property
+    @abstractmethod
+    def foretells(self) -> bool:
+        """Whether its options say so."""
+
+    @property
+    def keeps_last_weights(self) -> bool:
+        return self.foretells
+
+    def build(self, spec: DataSpec, network: nn.Module | None = None) -> Any:
+        if not self.foretells:
+            return super().build(spec, network)
+        truth = network if network is not None else self.truth_model(spec)
+        return AnchoredModel(truth, self.annotator_model(spec), spec)
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import Any, Literal
 from torch import Tensor, nn
 
 from annotruth.data.annotations import Annotations
-from annotruth.methods.anchor import Anchored, AnchoredModel
-from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
+from annotruth.methods.anchor import Anchored, Foretells
+from annotruth.methods.base import Batch, DataSpec, MethodModel
 from annotruth.methods.protocols import Prepares, TakesRaterFeatures
 from annotruth.methods.rater_features import check_features, feature_names, tell_features
 from annotruth.methods.registry import register
@@ -20,7 +20,7 @@ from annotruth.validation import one_of
 
 @register
 @dataclass(frozen=True)
-class GlobalCM(Prepares, TakesRaterFeatures, Method[Any]):
+class GlobalCM(Prepares, TakesRaterFeatures, Foretells):
     """Each rater errs the same way everywhere.
 
     Options
@@ -64,10 +64,6 @@ class GlobalCM(Prepares, TakesRaterFeatures, Method[Any]):
         """Whether drawings are foretold first."""
         return self.warmup == "drawings" and not self.rater_features
 
-    @property
-    def keeps_last_weights(self) -> bool:
-        return self.foretells
-
     def annotator_model(self, spec: DataSpec) -> nn.Module:
         if self.foretells:
             return DrawingAnnotators(
@@ -76,12 +72,6 @@ class GlobalCM(Prepares, TakesRaterFeatures, Method[Any]):
         if self.rater_features:
             return FeatureAnnotators(spec.raters, spec.classes, spec.rater_columns)
         return GlobalAnnotators(spec.raters, spec.classes)
-
-    def build(self, spec: DataSpec, network: nn.Module | None = None) -> Any:
-        if not self.foretells:
-            return super().build(spec, network)
-        truth = network if network is not None else self.truth_model(spec)
-        return AnchoredModel(truth, self.annotator_model(spec), spec)
 
     def prepare(self, model: MethodModel, annotations: Annotations) -> None:
         if self.rater_features:

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
-from annotruth.methods.anchor import Anchored, AnchoredModel
-from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
+from annotruth.methods.anchor import Anchored, Foretells
+from annotruth.methods.base import Batch, DataSpec, MethodModel
 from annotruth.methods.protocols import Prepares, Stages, TakesRaterFeatures
 from annotruth.methods.rater_features import check_features, feature_names, tell_features
 from annotruth.methods.registry import register
@@ -116,7 +116,7 @@ class DecoderAnnotators(nn.Module):
 
 @register
 @dataclass(frozen=True)
-class PixelCM(Prepares, TakesRaterFeatures, Method[Any]):
+class PixelCM(Prepares, TakesRaterFeatures, Foretells):
     """Raters err differently at different places, and the image says where.
 
     Options
@@ -164,10 +164,6 @@ class PixelCM(Prepares, TakesRaterFeatures, Method[Any]):
         """Whether drawings are foretold first."""
         return self.warmup == "drawings" and self.features == "own" and not self.rater_features
 
-    @property
-    def keeps_last_weights(self) -> bool:
-        return self.foretells
-
     def annotator_model(self, spec: DataSpec) -> nn.Module:
         if self.foretells:
             return DrawingAnnotators(spec.channels, spec.raters, spec.classes, spec.dims, plan=spec.network)
@@ -178,9 +174,6 @@ class PixelCM(Prepares, TakesRaterFeatures, Method[Any]):
         return PixelAnnotators(spec.channels, spec.raters, spec.classes, spec.dims, plan=spec.network)
 
     def build(self, spec: DataSpec, network: nn.Module | None = None) -> Any:
-        if self.foretells:
-            truth = network if network is not None else self.truth_model(spec)
-            return AnchoredModel(truth, self.annotator_model(spec), spec)
         if self.features == "own":
             return super().build(spec, network)
         if network is not None:
