@@ -203,6 +203,7 @@ def bad_shapes() -> Attacks:
     for name, drawn in {
         "run longer than the image": runs | {"counts": [8, 4, 600]},
         "run of 10^18": runs | {"counts": [0, 10**18]},
+        "runs too short": runs | {"counts": [8, 4, 6]},
         "negative run": runs | {"counts": [8, -4, 68]},
         "runs of fractions": runs | {"counts": [8.5, 4.5, 59]},
         "packed run that is none": runs | {"counts": "\u00e9\u00e9"},

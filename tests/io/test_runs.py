@@ -65,7 +65,7 @@ def test_single_values_between_runs_are_read() -> None:
     assert label_studio_mask(code, (1, 2)).tolist() == [[True, False]]
 
 
-@pytest.mark.parametrize("counts", [[1, -2], [0.5, 1.0], [10**30], [7, 10**18], [5, 5, 5]])
+@pytest.mark.parametrize("counts", [[1, -2], [0.5, 1.0], [10**30], [7, 10**18], [5, 5, 5], [5, 5]])
 def test_lengths_that_cannot_be_are_refused_before_they_are_unrolled(counts: list[int]) -> None:
     with pytest.raises(InputError, match="run lengths"):
         unroll_counts(counts, (3, 4))

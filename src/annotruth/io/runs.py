@@ -32,12 +32,11 @@ def unroll_counts(counts: Sequence[int] | np.ndarray, size: tuple[int, int], ord
     if lengths.ndim != 1 or not np.issubdtype(lengths.dtype, np.integer) or (lengths < 0).any():
         raise InputError("a mask's run lengths are not whole numbers from 0 up. Export it anew.")
     pixels, told = size[0] * size[1], int(lengths.sum(dtype=object)) if len(lengths) else 0
-    if told > pixels:
+    if told != pixels:
         raise InputError(
             f"a mask's run lengths tell of {told} pixels, its part of the image has {pixels}. Export it anew."
         )
-    flat = np.zeros(pixels, dtype=bool)
-    flat[:told] = np.repeat(np.arange(len(lengths)) % 2 == 1, lengths)
+    flat = np.repeat(np.arange(len(lengths)) % 2 == 1, lengths)
     return flat.reshape(size, order=order)  # type: ignore[call-overload]
 
 
