@@ -140,6 +140,12 @@ def _dice_of_present(trained: Trained) -> float:
     return float(np.mean([score[there].mean() for score, there in zip(scores, present) if there.any()]))
 
 
+def _lowest_dice(trained: Trained) -> float:
+    """Of any class of any held-out item: near 0 where two classes were taken for each other in one image only."""
+    truth, n_classes = trained.task.held_out.truth, len(trained.task.train.classes)
+    return float(np.nanmin(dice_per_item(_prediction(trained), truth, n_classes)[:, 1:]))
+
+
 def _rater_dice(trained: Trained) -> float:
     held_out, n_classes = trained.task.held_out, len(trained.task.train.classes)
     raters = range(len(held_out.raters))
@@ -168,6 +174,7 @@ def _warned(trained: Trained) -> float:
 
 DICE = column("dice")
 DICE_OF_PRESENT = column("dice", title="Dice of the classes there", score=_dice_of_present)
+LOWEST_DICE = column("dice", name="lowest_dice", title="lowest Dice of a class in an image", score=_lowest_dice)
 RATER_DICE = column(
     "dice", name="rater_dice", title="raters' own Dice", score=_rater_dice, better="neither", form=".3f"
 )
