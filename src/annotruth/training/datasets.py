@@ -317,10 +317,15 @@ def read_images(annotations: Annotations, tell: Progress | None = None) -> Annot
 
 
 class EpochSampler(Sampler[int]):
-    """A new order every epoch, that depends on the seed and the epoch alone, so that a resumed run goes on alike."""
+    """A new order every epoch, that depends on the seed and the epoch alone, so that a resumed run goes on alike.
 
-    def __init__(self, cases: Items, seed: int) -> None:
-        self.cases, self.seed = cases, seed
+    Parameters
+    ----------
+    taken : an epoch that was begun before, and how many of its items were taken then: they are not given again
+    """
+
+    def __init__(self, cases: Items, seed: int, taken: tuple[int, int] = (0, 0)) -> None:
+        self.cases, self.seed, self.taken = cases, seed, taken
         self.epoch = 0
 
     def set_epoch(self, epoch: int) -> None:
@@ -328,7 +333,8 @@ class EpochSampler(Sampler[int]):
 
     def __iter__(self) -> Iterator[int]:
         order = np.random.default_rng([self.seed, self.epoch]).permutation(len(self))
-        return iter(order.tolist())
+        epoch, taken = self.taken
+        return iter(order[taken if self.epoch == epoch else 0 :].tolist())
 
     def __len__(self) -> int:
         return len(self.cases) * self.cases.repeats
