@@ -23,6 +23,7 @@ from annotruth.methods.protocols import LearnsFromTruth, TakesRaterFeatures
 from annotruth.methods.rater_features import RaterCode
 from annotruth.nn.monai_networks import is_monai, monai_network
 from annotruth.nn.plan import OWN
+from annotruth.training.auto import AUTO, fit_chosen
 from annotruth.training.datasets import MaskDataset, Progress
 from annotruth.training.diagnostics import warn_of_masks, warn_of_small_images
 from annotruth.training.estimator import Data, Estimator
@@ -43,7 +44,8 @@ class Segmenter(RaterFusionMixin, Estimator):
 
     Parameters
     ----------
-    method : how to learn; ``annotruth.methods.methods_for("masks")`` lists the names
+    method : how to learn; ``annotruth.methods.methods_for("masks")`` lists the names; "auto"
+        compares some on these data first (``annotruth.compare``), and takes the recommended one
     network : "small" (which None is, too), "standard" or "residual": a U-Net of 16 or 32 channels, planned by the
         images' size; "monai:<ClassName>", such as "monai:SegResNet"; or your own ``nn.Module`` from images (batch,
         channels, *spatial) to class logits (batch, classes, *spatial)
@@ -159,6 +161,8 @@ class Segmenter(RaterFusionMixin, Estimator):
         run_folder : where checkpoints and logs (CSV, TensorBoard) go; None = nowhere
         resume : go on where a training in ``run_folder`` was cut off
         """
+        if self.method == AUTO and truth is None:
+            return fit_chosen(self, (annotations,), annotations, run_folder, resume)
         return self._learn(self._read(self._check(annotations, truth)), run_folder, resume)
 
     def _check(self, annotations: Annotations, truth: Gold = None) -> Annotations:
