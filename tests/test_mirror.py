@@ -48,6 +48,7 @@ LONG = 60
 """Lines of code from which a module needs a test file of its own."""
 
 TESTED_ELSEWHERE = {
+    "cli/printing.py": "cli/test_compare.py",
     "experiments/core/writing.py": "experiments/core/test_runner.py",  # which reads what is written
     "experiments/tables/cifar10.py": "experiments/tables/test_tables.py",
     "experiments/tables/networks.py": "experiments/tables/test_tables.py",
