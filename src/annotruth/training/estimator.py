@@ -25,7 +25,8 @@ from annotruth.fusion.gold import Gold
 from annotruth.fusion.raters import ranking
 from annotruth.methods import DataSpec, Method, MethodModel, Task, make_method
 from annotruth.methods.protocols import Prepares, ShowsPanels
-from annotruth.training.datasets import Items, Progress, Standard, loader
+from annotruth.training.batches import loader
+from annotruth.training.datasets import Items, Progress, Standard
 from annotruth.training.folds import check_fold, hold_out
 from annotruth.training.module import MethodModule
 from annotruth.training.raters import Annotators, RaterFacts

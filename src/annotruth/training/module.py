@@ -14,7 +14,8 @@ from torch import Tensor
 
 from annotruth.errors import AnnotruthError
 from annotruth.methods import Batch, Method, MethodModel
-from annotruth.training.datasets import Items, loader
+from annotruth.training.batches import loader
+from annotruth.training.datasets import Items
 from annotruth.validation import MISSING_LABEL, MISSING_PIXEL
 
 BEFORE_FINAL = 1e6

@@ -30,6 +30,7 @@ from annotruth.errors import AnnotruthError, InputError
 from annotruth.nn import training_together
 from annotruth.parallel.signals import Request, Stopped, noting_signals
 from annotruth.training.batch_norm import shared_batch_norm
+from annotruth.training.batches import EpochSampler, loader
 from annotruth.training.checkpoints import (
     FOLDER,
     LAST,
@@ -43,7 +44,7 @@ from annotruth.training.checkpoints import (
     refuse_other_weights,
     remove_halves,
 )
-from annotruth.training.datasets import EpochSampler, Items, loader
+from annotruth.training.datasets import Items
 from annotruth.training.memory import keep_freed_memory
 from annotruth.training.module import History, MethodModule
 from annotruth.training.storage import RUN_FILE, run_identity, to_json
