@@ -66,6 +66,7 @@ TESTED_ELSEWHERE = {
     "reporting/content.py": "reporting/test_reporting.py",
     "simulate/simulation.py": "simulate/test_masks.py",
     "training/checks.py": "methods/test_contract.py",
+    "training/prediction.py": "training/test_segmenter.py",
 }
 """Long modules without one, and the file that tests them."""
 

@@ -51,10 +51,10 @@ def fit_chosen(estimator: E, data: tuple[Any, ...], annotations: Annotations, ru
     folder = None if run_folder is None else Path(run_folder)
     found = compare_for(estimator, annotations, folder)
     params = {**estimator.get_params(), "method": found.recommended}
-    fitted = type(estimator)(**params).fit(*data, run_folder=run_folder, resume=resume)  # type: ignore[attr-defined]
+    fitted = type(estimator)(**params).fit(*data, run_folder=run_folder, resume=resume)
     for name, value in vars(fitted).items():
         if name not in params and name != "options":
             setattr(estimator, name, value)
     estimator._set_annotators(fitted._raters)
-    estimator.comparison_ = found  # type: ignore[attr-defined]
+    estimator.comparison_ = found
     return estimator

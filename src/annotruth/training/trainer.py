@@ -226,7 +226,7 @@ class _Loaders(L.LightningDataModule):
 
     def state_dict(self) -> dict[str, Any]:
         assert self.trainer is not None
-        batches = self.trainer.fit_loop.epoch_loop.batch_progress.current.processed
+        batches = self.trainer.fit_loop.epoch_loop.batch_progress.current.ready
         within = batches % int(self.trainer.num_training_batches)
         return {"epoch": self.trainer.current_epoch, "items": within * self.schedule.batch_size}
 
@@ -281,19 +281,20 @@ class _Course(L.Callback):
 
     def on_train_batch_end(self, trainer: L.Trainer, *_: Any, **__: Any) -> None:
         self.began = True
-        if not self._saves(trainer):
+        last = self._saves_in(trainer)
+        if last is None:
             self.request.heed()
         elif self.request.signum is not None and not trainer.is_last_batch:
-            trainer.save_checkpoint(self.last)
+            trainer.save_checkpoint(last)
             self.request.heed()
 
     def on_validation_batch_end(self, trainer: L.Trainer, *_: Any, **__: Any) -> None:
-        if not self._saves(trainer):
+        if self._saves_in(trainer) is None:
             self.request.heed()
 
-    def _saves(self, trainer: L.Trainer) -> bool:
-        """Whether a state is on disk wherever the training is ended: within an epoch, and else at its end."""
-        return self.last is not None and trainer.world_size == 1
+    def _saves_in(self, trainer: L.Trainer) -> Path | None:
+        """Where a state is left within an epoch; None = nowhere, so that nothing is gained by going on to its end."""
+        return self.last if trainer.world_size == 1 else None
 
 
 def _settings(module: MethodModule, schedule: Schedule) -> dict[str, Any]:
