@@ -18,7 +18,8 @@ MIN_WORTH = 1e-9
 """What is worth less tells nothing."""
 MIN_SHARE = 1e-3
 """Nor is anything ordered that is worth less than this share of the first order."""
-_WAVE = 8  # one in so many of the labels left to order are chosen before pairs are looked at again
+_WAVE = 4  # one in so many of the labels left to order are chosen before pairs are looked at again
+_NEARLY = 0.98  # what is worth this share of the next best pair's bound is taken as good as the best
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def fill_budget(scores: Scores, cost: np.ndarray, capacity: np.ndarray, budget: 
                     break
                 if left[rater] >= 1 and cost[rater] <= budget - spent + 1e-9:
                     bound[item] = value
-                    if value >= floor:
+                    if value >= _NEARLY * floor:
                         orders.append(Order(item, rater, *_noted(scores, item, rater, cost[rater], value)))
                         left[rater] -= 1
                         spent += float(cost[rater])

@@ -72,6 +72,7 @@ class InformationScores:
         self._evidence = known.evidence + MIN_EVIDENCE
         self._ordered = np.zeros(len(known.raters))
         self._trust = np.ones(len(known.raters))
+        self._best: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
 
     def free(self, available: np.ndarray) -> None:
         fresh = self._trust >= STALE
@@ -87,6 +88,8 @@ class InformationScores:
 
         -inf where nobody is left to ask.
         """
+        if self._best is not None and np.array_equal(self._best[0], self._available):
+            return self._best[1].copy(), self._best[2]
         known = self.known
         worth, most = np.full(len(known.items), -np.inf), np.full(len(known.items), -np.inf)
         order = np.argsort(self._group, kind="stable")
@@ -107,7 +110,8 @@ class InformationScores:
             for item in stuck:
                 _, gain = self._all_gains(item)
                 most[item], worth[item] = gain.max(), (gain / self.cost[self._available]).max()
-        return worth, most
+        self._best = self._available.copy(), worth, most
+        return worth.copy(), most
 
     def score(self, items: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         raters = np.stack([self._candidates(group) for group in self._group[items]])
