@@ -76,7 +76,7 @@ def test_costs_from_durations(annotruth: Run, labels: Path, tmp_path: Path) -> N
         (("--budget", 5, "--costs", "COSTS"), "Costs are missing for 2 of 3 raters: bob, =cy"),
         (("--budget", 5, "--costs", "COSTS", "--durations", "t"), "not by both"),
         (("--budget", 5, "--durations", "t"), "no column 't'"),
-        (("--budget", 5, "--run", "RUN"), "RUN"),
+        (("--budget", 5, "--run", "RUN"), "there is no such run"),
     ],
 )
 def test_wrong_use(
@@ -130,3 +130,18 @@ def test_a_model_looks_at_cases_that_nobody_labelled(annotruth: Run, home: Path,
     table = pd.read_csv(tmp_path / "queue.csv")
     row = table[(table["item"] == "digit_3") & (table["action"] == "label")].iloc[0]
     assert row["reason"].startswith("nobody has labelled it")
+
+
+def test_a_model_looks_at_items_that_nobody_labelled(annotruth: Run, labels: Path, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    features = pd.DataFrame({"item": [f"item_{number}" for number in range(50)]})
+    features[["height", "width"]] = rng.normal(size=(50, 2))
+    features.to_csv(tmp_path / "features.csv", index=False)
+    run, queue = tmp_path / "run", tmp_path / "queue.csv"
+    given = ("--features", tmp_path / "features.csv")
+    trained = annotruth("train", labels, *given, "-o", run, "--epochs", 1, "--quiet", "--accelerator", "cpu")
+    assert trained.code == 0
+    ended = annotruth("next", labels, "--run", run, *given, "--budget", 30, "-o", queue)
+    assert ended.code == 0
+    assert set(pd.read_csv(queue)["item"]) & {f"item_{number}" for number in range(40, 50)}
+    assert annotruth("next", labels, "--run", run, "--budget", 30, "-o", queue, "--overwrite").code == 2

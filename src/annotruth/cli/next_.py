@@ -64,7 +64,11 @@ def next_(
     if costs is not None and durations is not None:
         raise InputError("Costs are told by a file, --costs, or by a column of the table, --durations: not by both.")
     prices, limits = (None, None) if costs is None else read_prices(costs)
-    annotations, problems = _load(cases, gold if run is None else None, images, features, duplicates)
+    if run is None:
+        annotations, problems = _load(cases, gold, duplicates)
+        model = None
+    else:
+        model, annotations, problems = _load_with_model(cases, run, images, features, duplicates)
     if durations is not None:
         if annotations.kind != "labels" or not cases.is_file():
             raise InputError("--durations goes with a label table that is one file.")
@@ -72,13 +76,7 @@ def next_(
     if capacity is not None:
         limits = {rater: min(capacity, (limits or {}).get(rater, capacity)) for rater in annotations.raters}
     with progress_bar(quiet) as tell:
-        if run is None:
-            options = dict(option_value(text) for text in option or [])
-            known: Any = _fuse(annotations, method, options, gold, tell)
-        else:
-            from annotruth.training import load_model
-
-            known = load_model(run)
+        known = model or _fuse(annotations, method, dict(option_value(text) for text in option or []), gold, tell)
         queue = next_labels(
             known, annotations, budget, strategy=strategy, costs=prices, capacity=limits, seed=seed, progress=tell
         )
@@ -112,13 +110,13 @@ def _refuse_early(
     given = [name for name, path in inputs.items() if path is not None]
     if given and run is None:
         raise InputError(f"--{given[0]} goes with --run: fusion looks at labels alone.")
+    if run is not None and not run.exists():
+        raise InputError(f"{run}: there is no such run or model file.")
     if option and method is None:
         raise InputError("--option goes with --method: name the fusion that it is an option of.")
 
 
-def _load(
-    cases: Path, gold: Path | None, images: Path | None, features: Path | None, duplicates: str
-) -> tuple[Annotations, list[Any]]:
+def _load(cases: Path, gold: Path | None, duplicates: str) -> tuple[Annotations, list[Any]]:
     """The labels, and problems of cases set aside."""
     from annotruth.io import find_source, load
 
@@ -126,7 +124,31 @@ def _load(
     truth = None if gold is None else source.find_truth(gold)
     if source.kind == "masks" and "truth" not in source.inputs:
         return source.load_sound(cases, truth)
-    return load(cases, truth, images=images, features=features, duplicates=duplicates), []
+    return load(cases, truth, duplicates=duplicates), []
+
+
+def _load_with_model(
+    cases: Path, run: Path, images: Path | None, features: Path | None, duplicates: str
+) -> tuple[Any, Annotations, list[Any]]:
+    """A model, the labels with all that it can look at, and problems of cases set aside."""
+    from annotruth.choosing.queue.model import add_unlabelled
+    from annotruth.io import load_features, load_images
+    from annotruth.training import load_model
+    from annotruth.training.ensemble import model_files
+    from annotruth.training.runs import open_run
+
+    model = load_model(run)
+    annotations, problems = _load(cases, None, duplicates)
+    if annotations.kind == "masks" and (images or features):
+        raise InputError("--images and --features go with a label table; a case folder has its own images/.")
+    first = getattr(model, "models", (model,))[0]
+    if images is not None:
+        return model, add_unlabelled(annotations, load_images(images, rank=first.dims_)), problems
+    if features is not None:
+        folder = model_files(run)[0].parent
+        columns = open_run(folder).columns if (folder / "run.json").is_file() else None
+        return model, add_unlabelled(annotations, load_features(features, columns=columns)), problems
+    return model, annotations, problems
 
 
 def _fuse(annotations: Annotations, method: str | None, options: dict[str, Any], gold: Path | None, tell: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import annotruth as at
-from annotruth.choosing.queue.model import add_labels, model_posteriors
+from annotruth.choosing.queue.model import add_labels, add_unlabelled, model_posteriors
 from annotruth.errors import InputError
 from annotruth.fusion.em import truth_posterior
 
@@ -100,3 +100,9 @@ def test_a_run_that_does_not_fit_is_refused(table: at.Annotations) -> None:
     bare = at.Annotations.from_answers(np.array([[0, 1]]), raters=["ann", "bob"], classes=["no", "yes"])
     with pytest.raises(InputError, match="there are none"):
         at.next_labels(Model("labels"), bare, 1)
+
+
+def test_items_without_a_picture_are_refused(table: at.Annotations) -> None:
+    some = at.Annotations.from_answers(np.array([[0], [0]]), items=["item_0", "x"], images=np.zeros((2, 1)))
+    with pytest.raises(InputError, match="no pictures or features of 3 of 4 items: item_1, item_2, item_3"):
+        add_unlabelled(table, some)

@@ -45,6 +45,31 @@ def model_posteriors(
     return make(model, annotations, classes, confusion, progress), labelled
 
 
+def add_unlabelled(table: Annotations, everything: Annotations) -> Annotations:
+    """A label table with all items that there are images or features of, also those that nobody has labelled.
+
+    Examples
+    --------
+    >>> table = Annotations.from_answers(np.array([[0, 1]]), items=["b"])
+    >>> everything = Annotations.from_answers(np.array([[0], [0]]), items=["a", "b"], images=np.zeros((2, 3)))
+    >>> add_unlabelled(table, everything).labelled().tolist()
+    [[False, False], [True, True]]
+    """
+    position = {item: number for number, item in enumerate(everything.items)}
+    missing = [item for item in table.items if item not in position]
+    if missing:
+        raise InputError(
+            f"There are no pictures or features of {len(missing)} of {len(table)} items: {shorten(missing)}. Add them, "
+            "or remove their labels."
+        )
+    place = np.array([position[item] for item in table.items], dtype=np.int32)
+    answers = table.answers
+    return Annotations(
+        kind="labels", items=everything.items, raters=table.raters, classes=table.classes, images=everything._images,
+        answers=sort_answers(place[answers.item], answers.rater, answers.label),
+    )  # fmt: skip
+
+
 def _refuse_misfit(annotations: Annotations, kind: str, classes: tuple[str, ...], raters: tuple[str, ...]) -> None:
     """Refuse a model that was trained on something else."""
     if annotations.kind != kind:
