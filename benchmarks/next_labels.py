@@ -149,7 +149,9 @@ def main() -> None:
                 needed[strategy].append(labels_needed(path, targets[-1]))
                 curves.setdefault(name, {}).setdefault(strategy, []).append(path)
         cells = [f"{np.mean(needed[strategy]):,.0f} ± {np.std(needed[strategy]):,.0f}" for strategy in strategies]
-        print(f"| {name} | {np.mean(targets):.4f} | {np.mean(everything):,.0f} | " + " | ".join(cells) + " |", flush=True)
+        print(
+            f"| {name} | {np.mean(targets):.4f} | {np.mean(everything):,.0f} | " + " | ".join(cells) + " |", flush=True
+        )
     if options.output:
         options.output.write_text(json.dumps(curves, indent=1) + "\n")
 

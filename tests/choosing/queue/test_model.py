@@ -85,7 +85,8 @@ def test_labels_on_pixels_are_bayes_rule() -> None:
     matrix = np.where(masks.T == 255, -1, masks.T.astype(int))
     answers = at.Annotations.from_answers(matrix, classes=3).answers
     expected, _ = truth_posterior(answers, np.log(prior.T), np.log(confusion))
-    assert add_labels(prior, masks, confusion).T == pytest.approx(expected)
+    found = add_labels(prior, masks, confusion).T
+    assert found == pytest.approx(expected)
 
 
 def test_a_run_that_does_not_fit_is_refused(table: at.Annotations) -> None:

@@ -55,10 +55,7 @@ def test_words() -> None:
     assert find_doubt(np.stack([1 - lesion, lesion]), CLASSES).words == "no pixel is in doubt"
     lesion[0, 0] = lesion[5, 3:6] = 0.6
     probability = np.stack([1 - lesion, lesion])
-    assert (
-        find_doubt(probability, CLASSES).words
-        == "2 regions in doubt, the largest of 3 pixels, background or lesion"
-    )
+    assert find_doubt(probability, CLASSES).words == "2 regions in doubt, the largest of 3 pixels, background or lesion"
     assert find_doubt(probability, CLASSES, labelled=False).words == "nobody has labelled it"
 
 

@@ -69,7 +69,7 @@ def test_files_that_no_spreadsheet_runs(queue: Queue, tmp_path: Path) -> None:
     assert not any(cell.startswith(("=", "+", "-", "@")) for row in rows for cell in row)
     assert [from_cell(row[3]) for row in rows] == queue.table["rater"].tolist()
     assert [from_cell(row[2]) for row in rows] == queue.table["item"].tolist()
-    with pytest.raises(InputError, match="ends in .csv"):
+    with pytest.raises(InputError, match=r"ends in \.csv"):
         queue.write(tmp_path / "queue.xlsx")
 
 
@@ -89,7 +89,9 @@ def test_the_band_holds_what_happens_when_the_raters_are_known() -> None:
         truth = rng.integers(0, 2, 150)
         answers = (rng.random((150, 6)) < good[truth, 1][:, None]).astype(int)
         seen = np.where(rng.random(answers.shape) < 0.4, answers, -1)
-        votes = Votes.from_answers(at.Annotations.from_answers(seen, classes=2).answers, 150, 6, 2, raters=tuple("abcdef"))
+        votes = Votes.from_answers(
+            at.Annotations.from_answers(seen, classes=2).answers, 150, 6, 2, raters=tuple("abcdef")
+        )
         items = tuple(f"item_{number}" for number in range(150))
         known = posteriors_of_votes(votes, np.array([0.5, 0.5]), np.stack([good] * 6), items, ("no", "yes"))
         orders = fill_budget(InformationScores(known, np.ones(6)), np.ones(6), np.full(6, np.inf), 40)

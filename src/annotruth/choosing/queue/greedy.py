@@ -100,6 +100,8 @@ def _lead(bound: np.ndarray, count: int, least: float) -> tuple[np.ndarray, floa
     return wave[bound[wave] >= least], floor
 
 
-def _noted(scores: Scores, item: int, rater: int, cost: float, worth: float) -> tuple[float, float, float, float, float]:
+def _noted(
+    scores: Scores, item: int, rater: int, cost: float, worth: float
+) -> tuple[float, float, float, float, float]:
     gain, right, spread = scores.order(item, rater)
     return gain, float(cost), worth, right, spread

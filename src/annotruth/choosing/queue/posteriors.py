@@ -161,7 +161,9 @@ def shrink(counts: np.ndarray) -> np.ndarray:
     errors /= np.maximum(errors.sum(axis=1, keepdims=True), 1e-300)
     right = np.trace(counts, axis1=1, axis2=2)
     skill = (right + SHRINKAGE * usual) / (counts.sum(axis=(1, 2)) + SHRINKAGE)
-    return SHRINKAGE * np.where(np.eye(n_classes, dtype=bool), skill[:, None, None], (1 - skill)[:, None, None] * errors)
+    return SHRINKAGE * np.where(
+        np.eye(n_classes, dtype=bool), skill[:, None, None], (1 - skill)[:, None, None] * errors
+    )
 
 
 def table_posteriors(fused: FusionEstimator) -> ItemPosteriors:

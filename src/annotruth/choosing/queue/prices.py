@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -61,7 +62,8 @@ def _by_rater(values: PerRater, raters: Sequence[str], what: str, usual: float) 
     strangers = [str(name) for name in values if str(name) not in set(raters)]
     if strangers:
         raise InputError(
-            f"{what} name raters who labelled nothing: {shorten(strangers)}. The raters are {shorten(list(raters), 10)}."
+            f"{what} name raters who labelled nothing: {shorten(strangers)}. "
+            f"The raters are {shorten(list(raters), 10)}."
         )
     given = {str(name): _number(value, what, str(name)) for name, value in values.items()}
     return np.array([given.get(rater, np.nan) for rater in raters], dtype=np.float64)
@@ -141,13 +143,15 @@ def learn_costs(path: Path, column: str) -> dict[str, float]:
     try:
         numbers = np.array([*(float(name) for name in taken.names), np.nan])
     except ValueError:
-        raise InputError(f"{path}: the column {column!r} holds more than numbers: how long did each label take?") from None
+        raise InputError(
+            f"{path}: the column {column!r} holds more than numbers: how long did each label take?"
+        ) from None
     times = numbers[taken.codes]
     good = np.isfinite(times) & (times > 0)
     if not good.any():
         raise InputError(f"{path}: the column {column!r} tells of no label how long it took.")
     order = np.argsort(rater.codes[good], kind="stable")
     edges = np.searchsorted(rater.codes[good][order], np.arange(len(rater.names) + 1))
-    parts = [times[good][order][start:stop] for start, stop in zip(edges, edges[1:])]
+    parts = [times[good][order][start:stop] for start, stop in pairwise(edges)]
     usual = float(np.median(times[good]))
     return {name: float(np.median(part)) if len(part) else usual for name, part in zip(rater.names, parts)}

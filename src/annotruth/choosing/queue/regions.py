@@ -106,7 +106,9 @@ def _describe(posterior: np.ndarray, number: np.ndarray, area: np.ndarray, class
     return f"{seen} {many}, {classes[first]} or {classes[second]}"
 
 
-def mask_posteriors(fused: FusionEstimator, tell: Callable[[int, int], None] = lambda done, total: None) -> ItemPosteriors:
+def mask_posteriors(
+    fused: FusionEstimator, tell: Callable[[int, int], None] = lambda done, total: None
+) -> ItemPosteriors:
     """Cases with masks, from an estimator that was fitted to them; one case is read at a time."""
     labelled = fused.labelled_cases()
     sizes = np.array([prod(fused.case_shape(index)) for index in range(len(fused.items_))])
@@ -118,9 +120,7 @@ def mask_posteriors(fused: FusionEstimator, tell: Callable[[int, int], None] = l
             yield find_doubt(sober.predict_proba_item(index), fused.classes_, bool(labelled[index].any()))
             tell(index + 1, len(fused.items_))
 
-    return join_cases(
-        each(), fused.items_, fused.raters_, fused.classes_, confusion, fused.prior_, labelled
-    )
+    return join_cases(each(), fused.items_, fused.raters_, fused.classes_, confusion, fused.prior_, labelled)
 
 
 def join_cases(

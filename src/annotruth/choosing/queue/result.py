@@ -54,7 +54,7 @@ class Queue:
         return int((self.table["action"] == "label").sum())
 
     def write(self, path: str | Path) -> list[Path]:
-        """Write the queue as CSV, and beside it its curve as ``<name>.curve.csv`` and ``.curve.png``; give the files."""
+        """Write the queue as CSV, its curve as ``<name>.curve.csv`` and ``.curve.png`` beside it; give the files."""
         path = Path(path)
         if path.suffix.lower() != ".csv":
             raise InputError(f"{path}: a queue is written as CSV; give it a name that ends in .csv.")
@@ -110,9 +110,7 @@ def pays_until(right: np.ndarray, cost: np.ndarray) -> int:
     return len(right) if last == len(slope) - 1 else last + 1
 
 
-def _table(
-    known: ItemPosteriors, orders: Sequence[Order], unsettled: Unsettled, labelled: np.ndarray
-) -> pd.DataFrame:
+def _table(known: ItemPosteriors, orders: Sequence[Order], unsettled: Unsettled, labelled: np.ndarray) -> pd.DataFrame:
     asked: dict[int, list[str]] = {}
     rows: list[tuple[object, ...]] = []
     for order in orders:
@@ -190,8 +188,8 @@ def _summary(
         if until < len(orders):
             rest = 100 * right[until:].sum() / (len(orders) - until)
             said.append(
-                f"After {_many(until, 'label')}, more hardly pay: up to there, 100 labels set {_amount(per_label)} {thing} "
-                f"right, thereafter {_amount(rest)}."
+                f"After {_many(until, 'label')}, more hardly pay: up to there, 100 labels set {_amount(per_label)} "
+                f"{thing} right, thereafter {_amount(rest)}."
             )
         else:
             said.append(f"Labels still pay at the end: 100 of them set {_amount(per_label)} {thing} right.")

@@ -7,6 +7,7 @@ ranked once for each group, and only the best of them who are still free are loo
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -36,7 +37,7 @@ class Scores(Protocol):
     """What the choice of a batch asks."""
 
     def first(self) -> np.ndarray:
-        """What the best pair of each item is worth, (items,), or more: a label ordered never makes others worth more."""
+        """What the best pair of each item is worth, (items,), or more: orders never make other pairs worth more."""
 
     def score(self, items: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Raters to choose from (some items, candidates) and what each is worth; -inf for whoever labelled the item."""
@@ -94,7 +95,7 @@ class InformationScores:
         worth, most = np.full(len(known.items), -np.inf), np.full(len(known.items), -np.inf)
         order = np.argsort(self._group, kind="stable")
         edges = np.searchsorted(self._group[order], np.arange(len(self._ranking) + 1))
-        for group, (start, stop) in enumerate(zip(edges, edges[1:])):
+        for group, (start, stop) in enumerate(pairwise(edges)):
             raters = self._candidates(group)
             if not len(raters):
                 continue

@@ -59,9 +59,7 @@ def register(name: str, *, raters: str = "random") -> Callable[[ScoreItems], Sco
     return add
 
 
-def make_scores(
-    name: str, told: InformationScores, rng: np.random.Generator
-) -> Scores:
+def make_scores(name: str, told: InformationScores, rng: np.random.Generator) -> Scores:
     """What pairs are worth under a strategy.
 
     Parameters
