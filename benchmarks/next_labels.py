@@ -115,9 +115,7 @@ def _labelme(folder: Path) -> Table:
 def _cifar10n(folder: Path) -> Table:
     """The three answers of each picture as if each place were a rater: who gave them is not told."""
     with np.load(folder / "cifar10n_train.npz", allow_pickle=False) as arrays:
-        slots = next(arrays[name] for name in arrays.files if arrays[name].ndim == 2 and arrays[name].shape[1] == 3)
-        clean = next(arrays[name] for name in ("clean", "truth", "y", "z", "labels") if name in arrays.files)
-        return slots.astype(np.int64), clean.astype(np.int64)
+        return arrays["annot"].astype(np.int64), arrays["labels"].astype(np.int64)
 
 
 def main() -> None:

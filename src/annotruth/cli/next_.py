@@ -141,7 +141,7 @@ def _load_with_model(
     annotations, problems = _load(cases, None, duplicates)
     if annotations.kind == "masks" and (images or features):
         raise InputError("--images and --features go with a label table; a case folder has its own images/.")
-    first = getattr(model, "models", (model,))[0]
+    first: Any = getattr(model, "models", (model,))[0]
     if images is not None:
         return model, add_unlabelled(annotations, load_images(images, rank=first.dims_)), problems
     if features is not None:

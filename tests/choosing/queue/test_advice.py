@@ -17,7 +17,8 @@ def items(posterior: list[list[float]], labelled_by: list[list[int]], confusion:
         raters=tuple(f"rater_{number}" for number in range(len(confusion))),
         classes=("no", "yes"), posterior=np.array(posterior), weight=np.ones(n_items), size=np.ones(n_items),
         first_row=np.arange(n_items + 1), sure=0.0, total=float(n_items), confusion=confusion,
-        prior=np.array([0.5, 0.5]), first_label=first, rater_of=np.array([one for each in labelled_by for one in each], dtype=int),
+        prior=np.array([0.5, 0.5]), first_label=first,
+        rater_of=np.array([one for each in labelled_by for one in each], dtype=int),
         evidence=np.full(len(confusion), 9), describe=str,
     )  # fmt: skip
 

@@ -108,7 +108,7 @@ class InformationScores:
                 worth[items] = (gain / self.cost[raters]).max(axis=1)
         stuck = np.flatnonzero(~np.isfinite(worth))
         if len(self._candidates(0)) < self._available.sum():
-            for item in stuck:
+            for item in stuck.tolist():
                 _, gain = self._all_gains(item)
                 most[item], worth[item] = gain.max(), (gain / self.cost[self._available]).max()
         self._best = self._available.copy(), worth, most
