@@ -28,6 +28,12 @@ def compare(
     ] = None,
     folds: Annotated[int, typer.Option(help="Into how many parts cases are split, each held out once.")] = 3,
     seeds: Annotated[int, typer.Option(min=1, help="Trainings of each method and fold.")] = 1,
+    leave_out: Annotated[
+        str,
+        typer.Option(
+            metavar="items|raters", help="What is held out to judge by: parts of the cases, or each rater once."
+        ),
+    ] = "items",
     gold: Annotated[
         Optional[Path],
         typer.Option(help="Known truth to judge by: a folder of masks, by default truth/; for a label table, a table."),
@@ -52,7 +58,7 @@ def compare(
     screen.print(f"{annotations!r} in {cases}")
     with progress_bar(quiet) as tell:
         found = compare_methods(
-            annotations, names, folds=folds, seeds=seeds, folder=output, progress=tell,
+            annotations, names, folds=folds, seeds=seeds, leave_out=leave_out, folder=output, progress=tell,
             **{name: value for name, value in settings.items() if value is not None},
         )  # fmt: skip
     page = write_comparison(found, output)
