@@ -191,9 +191,7 @@ def test_take_keeps_everything_in_the_order_asked_for():
 
 
 def test_raters_are_taken_in_the_order_asked_for():
-    eager = Annotations.from_masks(
-        MASKS, negatives=MASKS, rater_info={"rater_1": {"years": 3}, "rater_2": {"years": 5}}
-    )
+    eager = Annotations.from_masks(MASKS, rater_info={"rater_1": {"years": 3}, "rater_2": {"years": 5}})
     lazy = eager._with(masks=[Lazy(partial(_part, MASKS, index), (2, 4, 5)) for index in range(6)])
     for found in (eager.take_raters(["rater_2"]), pickle.loads(pickle.dumps(lazy.take_raters(["rater_2"])))):
         assert found.raters == ("rater_2",)

@@ -54,11 +54,11 @@ def compare(
     from annotruth.reporting.comparison import write_comparison
 
     names = None if methods is None else [name.strip() for name in methods.split(",") if name.strip()]
-    settings: dict[str, Any] = {"network": network, "max_epochs": epochs}
+    settings: dict[str, Any] = {"network": network, "max_epochs": epochs, "leave_out": leave_out}
     screen.print(f"{annotations!r} in {cases}")
     with progress_bar(quiet) as tell:
         found = compare_methods(
-            annotations, names, folds=folds, seeds=seeds, leave_out=leave_out, folder=output, progress=tell,
+            annotations, names, folds=folds, seeds=seeds, folder=output, progress=tell,
             **{name: value for name, value in settings.items() if value is not None},
         )  # fmt: skip
     page = write_comparison(found, output)
