@@ -62,7 +62,7 @@ def test_it_reads_our_soft_labels(nnunet: Program, known: Path, planes: dict[str
     out = export_result(tmp_path / "fused", tmp_path / "raw" / "Dataset001_Planes", "nnunet", cases=known)
     average = nnunet("ensembling.ensemble").average_probabilities
     seen = average([str(out / "softlabelsTr" / "a.npz")])
-    expected = np.stack([((planes["a"] == number) + (number == 0)) / 2 for number in range(3)])
+    expected = np.stack([((planes["a"] == number) + float(number == 0)) / 2 for number in range(3)])
     np.testing.assert_allclose(seen[:, 0], expected, atol=1e-6)
 
 

@@ -168,11 +168,11 @@ def _tidy(output: Path) -> None:
 def _beside(output: Path) -> Iterator[Path]:
     """Give a new folder beside ``output`` that takes its place if all goes well, and is gone otherwise."""
     folder = output.with_name(f".{output.name}.annotruth-{uuid.uuid4().hex[:8]}")
+    old = output.with_name(f"{folder.name}-old")
     try:
         folder.mkdir(parents=True)
         yield folder
         if output.exists():
-            old = output.with_name(f"{folder.name}-old")
             output.rename(old)
             folder.rename(output)
             shutil.rmtree(old, ignore_errors=True)
@@ -181,6 +181,8 @@ def _beside(output: Path) -> Iterator[Path]:
     except OSError as error:
         raise AnnotruthError(f"{output}: could not be written: {error.strerror or error}.") from error
     finally:
+        if old.exists() and not output.exists():  # ended between the two
+            old.rename(output)
         shutil.rmtree(folder, ignore_errors=True)
 
 
