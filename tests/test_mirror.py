@@ -26,6 +26,7 @@ TOPICS = {
     "hostile/test_hostile.py": "bad input of every kind, to every verb",
     "io/sources/test_case_folder_drawings.py": "drawings, which case folders may hold beside masks",
     "io/sources/test_case_folder_sound.py": "case folders of which some cases are bad",
+    "io/sources/test_held.py": "what the table in the documentation says of sources, cell by cell",
     "io/sources/test_hostile.py": "files of all labelling tools with odd values in odd places",
     "io/sources/test_hostile_tables.py": "odd values in tables and papers' folders, over many sources",
     "io/sources/test_check.py": "check finds what load refuses, in every source and module",
