@@ -1,4 +1,4 @@
-"""The table of sources in the documentation, cell by cell: every shape that a tool is said to hold is read, and whose."""
+"""The table of sources in the documentation, cell by cell: every shape that a tool holds is read, and whose it is."""
 
 from __future__ import annotations
 
