@@ -156,6 +156,15 @@ def test_the_same_annotator_twice_on_a_task(tmp_path: Path) -> None:
     assert not at.load(path, duplicates="keep-last").masks.any()
 
 
+def test_regions_and_annotations_that_refer_to_each_other_in_a_circle_are_read(tmp_path: Path) -> None:
+    """JSON has no cycles, but identifiers have: parents, relations, and an annotation made of itself."""
+    one, other = ({**BOX, "id": name, "parentID": parent} for name, parent in (("a", "b"), ("b", "a")))
+    round_trip = [{"type": "relation", "from_id": x, "to_id": y, "direction": "right"} for x, y in ("ab", "ba")]
+    path = write(tmp_path / "p.json", [done(ANN, one, other, *round_trip, parent_annotation=5, parent_prediction=5)])
+    assert at.load(path).masks.sum() == 12
+    assert [problem.severity for problem in check(path)] == ["warning"]  # of a single rater
+
+
 def test_points_are_left_out_of_masks_and_are_objects(tmp_path: Path) -> None:
     point, line = region("keypoint", {"x": 50, "y": 50, "width": 1}, "spot"), region("vector", {"vertices": []})
     path = write(tmp_path / "p.json", [done(ANN, BOX, point, line), done(BOB, point)])
