@@ -90,7 +90,7 @@ def print_imported(imported: Imported, most: int = 20) -> None:
     screen.print(f"Classes: {escape(shorten(list(imported.classes), most))}.", highlight=False)
     for note in imported.notes:
         screen.print(escape(note), highlight=False)
-    print_problems(imported.problems)
+    print_problems(imported.problems, listed_by="dataset.json lists them")
     if imported.skipped:
         screen.print(f"{len(imported.skipped)} left out because something is wrong; dataset.json lists them.")
     screen.print(f"Written to {escape(imported.output)}.", highlight=False)

@@ -166,6 +166,7 @@ def test_every_shape_that_a_tool_holds_is_read(key: str, shape: str, tmp_path: P
 @pytest.mark.parametrize("key", sorted(BY_KEY))
 def test_every_shape_of_the_table_has_a_test(key: str) -> None:
     """Masks are what all other sources give, and what their own tests compare."""
+    assert BY_KEY[key].identity
     for shape in set(BY_KEY[key].held) & {"polygon", "box", "ellipse", "point"}:
         assert key in TOOLS or _is_test(APART[key, shape])
 
