@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from annotruth.errors import InputError, shorten
-from annotruth.io.contents import Contents, Item, Mask, name_items, name_raters
+from annotruth.io.contents import Contents, Item, Mask, name_items, name_raters, warn_of_namesakes
 from annotruth.io.files import image_header
 from annotruth.io.image_search import find_below, find_image, folders_of_images, images_below, put_images
 from annotruth.io.names import refuse_unwritable
@@ -137,6 +137,7 @@ class Drawn:
         if len(classes) > MAX_MASK_CLASSES:
             raise InputError(f"{self._path}: {len(classes)} classes; masks hold at most {MAX_MASK_CLASSES}.")
         names, raters = name_items(list(self._pictures)), name_raters(self._raters)
+        warn_of_namesakes(self._path, self._raters, raters, self._report)
         items = []
         for path, picture in self._pictures.items():
             masks = {
@@ -182,6 +183,7 @@ class Answered:
         """Give all answers, with the images that were found."""
         paths = list(dict.fromkeys(row["item"] for row in self._rows))
         names, raters = name_items(paths), name_raters(self._raters)
+        warn_of_namesakes(self._path, self._raters, raters, self._report)
         items = put_images(
             [Item(names[path], (), origin=self._origins.get(path, path)) for path in paths],
             [(path,) for path in paths], self._path, folders_of_images(self._path, self._images), self._report,

@@ -100,6 +100,8 @@ def test_annotators_shown_alike_stay_two(tmp_path: Path) -> None:
         tmp_path / "p.json", [done({"id": 1, "first_name": "Ann"}, BOX), done({"id": 2, "first_name": "Ann"}, BOX)]
     )
     assert at.load(path).raters == ("Ann (1)", "Ann (2)")
+    [problem] = check(path)
+    assert str(problem).endswith("(rater Ann): 2 raters are shown by this name. They are told apart: Ann (1), Ann (2).")
 
 
 def test_images_are_found_by_their_own_name_or_the_uploads(tmp_path: Path, put: Any) -> None:
