@@ -83,6 +83,10 @@ ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELEC
     [
         (("UPDATE contours SET coords = '0,0\n0,1\n9999999,1' WHERE id = 1",), "are not x,y in each line"),
         (
+            ("UPDATE contours SET coords = '1,1' || replace(hex(zeroblob(10000)), '00', char(10) || '9,9')",),
+            "an outline has 10001 points",
+        ),
+        (
             ("DROP TABLE annotations", "CREATE TABLE annotations (id, scan_id)",
              "INSERT INTO annotations VALUES (1, 1), (1, 1)"),
             "two rows of annotations have the id 1",

@@ -35,8 +35,8 @@ MAX_READINGS, MAX_OUTLINES = 1000, 20_000
 """Of a scan; LIDC's fullest have some sixty readings with some thousand outlines."""
 MAX_TEXT = 1 << 24
 """Bytes of a cell; an outline of a thousand points takes eight thousand."""
-MAX_COORDINATE = 1e4
-"""Pixels; slices have 512."""
+MAX_COORDINATE, MAX_POINTS = 1e4, 10_000
+"""Pixels, of which slices have 512, and points of an outline, of which LIDC's longest have some hundred."""
 COLUMNS = {
     "scans": ("id", "series_instance_uid", "patient_id"),
     "annotations": ("id", "scan_id"),
@@ -189,6 +189,8 @@ def _points(text: Any) -> tuple[tuple[float, float], ...]:
         found = np.array(str(text).replace("\n", ",").split(","), dtype=np.float64).reshape(-1, 2)
     except ValueError:
         found = np.full((1, 2), np.nan)
+    if len(found) > MAX_POINTS:
+        raise InputError(f"an outline has {len(found)} points, which cannot be. Correct or remove it.")
     if not (np.abs(found) < MAX_COORDINATE).all():
         raise InputError(f"the points {str(text)[:40]!r} are not x,y in each line. Correct or remove them.")
     return tuple((float(x), float(y)) for x, y in found)
