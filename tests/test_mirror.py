@@ -54,6 +54,7 @@ LONG = 60
 """Lines of code from which a module needs a test file of its own."""
 
 TESTED_ELSEWHERE = {
+    "cli/printing.py": "cli/test_compare.py",
     "experiments/core/writing.py": "experiments/core/test_runner.py",  # which reads what is written
     "experiments/tables/cifar10.py": "experiments/tables/test_tables.py",
     "experiments/tables/networks.py": "experiments/tables/test_tables.py",
@@ -71,6 +72,7 @@ TESTED_ELSEWHERE = {
     "reporting/content.py": "reporting/test_reporting.py",
     "simulate/simulation.py": "simulate/test_masks.py",
     "training/checks.py": "methods/test_contract.py",
+    "training/prediction.py": "training/test_segmenter.py",
 }
 """Long modules without one, and the file that tests them."""
 
