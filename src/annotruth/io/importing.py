@@ -254,7 +254,7 @@ def _leave_contradictions_out(path: Path, contents: Contents, report: Report) ->
     for (item, rater), labels in different.groupby(["item", "rater"], sort=False)["label"]:
         message = f"the rater gave this item different labels ({shorten(list(labels))}); none is taken."
         advice = "Remove the wrong rows, or accept the last of each: --duplicates keep-last."
-        report(Problem("fatal", path, item, rater, message, advice))
+        report(Problem("fatal", path, str(item), str(rater), message, advice))
     pairs = pd.MultiIndex.from_frame(names[["item", "rater"]])
     is_sound = ~pairs.isin(pd.MultiIndex.from_frame(different[["item", "rater"]]))
     contents.answers = contents.answers[is_sound]
