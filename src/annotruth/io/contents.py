@@ -233,6 +233,28 @@ def name_raters(names: Mapping[Any, str]) -> dict[Any, str]:
     return _tell_apart({key: safe_name(name) for key, name in apart.items()})
 
 
+def warn_of_namesakes(path: Path, shown: Mapping[Any, str], named: Mapping[Any, str], report: Report) -> None:
+    """Warn of raters whom the source shows under one name.
+
+    Parameters
+    ----------
+    shown, named : by the source's own key, what it shows and what :func:`name_raters` made of it
+
+    Examples
+    --------
+    >>> shown = {7: "Ann", 9: "Ann"}
+    >>> warn_of_namesakes(Path("export.json"), shown, name_raters(shown), print)
+    export.json (rater Ann): 2 raters are shown by this name. They are told apart: Ann (7), Ann (9).
+    """
+    alike: dict[str, list[str]] = {}
+    for key, name in shown.items():
+        alike.setdefault(name, []).append(named[key])
+    for name, apart in alike.items():
+        if len(apart) > 1:
+            message = f"{len(apart)} raters are shown by this name."
+            report(Problem("warning", path, None, name, message, f"They are told apart: {shorten(apart)}."))
+
+
 def safe_name(name: str) -> str:
     """Give a name that a file or folder may have on every system, as like to the given one as can be.
 
