@@ -65,7 +65,7 @@ def import_(
             **{name: value for name, value in inputs.items() if value is not None},
         )  # fmt: skip
     print_imported(imported)
-    if imported.skipped:
+    if not imported.is_whole:
         raise typer.Exit(1)
 
 

@@ -162,7 +162,7 @@ class Contents:
         bare = [item.name for item in self.items if not item.masks]
         if bare:
             message = f"nobody labelled {len(bare)} of the images: {shorten(bare)}."
-            report(Problem("warning", path, None, None, message))
+            report(Problem("warning", path, None, None, message, incomplete=True))
 
 
 def _lazy_image(item: Item) -> Lazy | None:
@@ -252,7 +252,8 @@ def warn_of_namesakes(path: Path, shown: Mapping[Any, str], named: Mapping[Any, 
     for name, apart in alike.items():
         if len(apart) > 1:
             message = f"{len(apart)} raters are shown by this name."
-            report(Problem("warning", path, None, name, message, f"They are told apart: {shorten(apart)}."))
+            advice = f"They are told apart: {shorten(apart)}."
+            report(Problem("warning", path, None, name, message, advice, incomplete=True))
 
 
 def safe_name(name: str) -> str:

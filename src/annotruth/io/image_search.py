@@ -67,7 +67,7 @@ def _warn_of_unused(found: list[Path], report: Report) -> None:
         unused = [file.name for file in files if file not in used]
         if unused:
             message = f"there are no annotations of {len(unused)} of the images: {shorten(unused)}."
-            report(Problem("warning", folder, None, None, message, "They are left out."))
+            report(Problem("warning", folder, None, None, message, "They are left out.", incomplete=True))
 
 
 def find_image(paths: Sequence[str], folders: Sequence[Path]) -> Path | None:

@@ -29,7 +29,7 @@ from annotruth.io.files import DATASET_FILE, suffix_of
 from annotruth.io.formats import EXACT_SUFFIXES
 from annotruth.io.locks import only_writer
 from annotruth.io.names import to_cell
-from annotruth.io.problems import Problem, Progress, Report, refuse, reporting
+from annotruth.io.problems import Problem, Progress, Refused, Report, refuse, reporting
 from annotruth.io.sources import SOURCES, accept_inputs, find_source
 from annotruth.io.sources.imports import ImportSource, report_irregular
 from annotruth.io.tables import LABELS_FILE, TRUTH_FILE
@@ -62,6 +62,11 @@ class Imported:
     def skipped(self) -> list[Problem]:
         """What was left out because something is wrong with it."""
         return [problem for problem in self.problems if problem.severity == "fatal"]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of the source was taken in, as it is there."""
+        return not any(problem.severity == "fatal" or problem.incomplete for problem in self.problems)
 
 
 def import_source(
@@ -114,6 +119,8 @@ def import_source(
         problems: list[Problem] = []
 
         def report(problem: Problem) -> None:
+            if strict and problem.incomplete:
+                raise Refused(problem)
             if strict:
                 refuse(problem)
             problems.append(problem)

@@ -106,6 +106,10 @@ def test_images_that_nobody_was_given_are_told(jobs: Path, put: Any) -> None:
     put(jobs / "images" / "z.png", np.zeros((8, 9), dtype=np.uint8))
     [problem] = check(jobs)
     assert (problem.severity, problem.message) == ("warning", "there are no annotations of 1 of the images: z.png.")
+    assert not import_source(jobs, jobs.parent / "cases").is_whole
+    with pytest.raises(InputError, match="there are no annotations of 1 of the images"):
+        import_source(jobs, jobs.parent / "strictly", strict=True)
+    assert not (jobs.parent / "strictly").exists()
 
 
 def test_an_attribute_may_be_the_class(tmp_path: Path, cvat: Any) -> None:

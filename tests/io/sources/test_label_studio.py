@@ -102,6 +102,7 @@ def test_annotators_shown_alike_stay_two(tmp_path: Path) -> None:
     assert at.load(path).raters == ("Ann (1)", "Ann (2)")
     [problem] = check(path)
     assert str(problem).endswith("(rater Ann): 2 raters are shown by this name. They are told apart: Ann (1), Ann (2).")
+    assert not import_source(path, tmp_path / "cases").is_whole
 
 
 def test_images_are_found_by_their_own_name_or_the_uploads(tmp_path: Path, put: Any) -> None:
