@@ -28,6 +28,12 @@ def compare(
     ] = None,
     folds: Annotated[int, typer.Option(help="Into how many parts cases are split, each held out once.")] = 3,
     seeds: Annotated[int, typer.Option(min=1, help="Trainings of each method and fold.")] = 1,
+    leave_out: Annotated[
+        str,
+        typer.Option(
+            metavar="items|raters", help="What is held out to judge by: parts of the cases, or each rater once."
+        ),
+    ] = "items",
     gold: Annotated[
         Optional[Path],
         typer.Option(help="Known truth to judge by: a folder of masks, by default truth/; for a label table, a table."),
@@ -48,7 +54,7 @@ def compare(
     from annotruth.reporting.comparison import write_comparison
 
     names = None if methods is None else [name.strip() for name in methods.split(",") if name.strip()]
-    settings: dict[str, Any] = {"network": network, "max_epochs": epochs}
+    settings: dict[str, Any] = {"network": network, "max_epochs": epochs, "leave_out": leave_out}
     screen.print(f"{annotations!r} in {cases}")
     with progress_bar(quiet) as tell:
         found = compare_methods(
