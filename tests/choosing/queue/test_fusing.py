@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 import annotruth as at
 from annotruth.choosing.queue.fusing import PRIOR_SKILL, SparseDawidSkene, usual_estimator
 from annotruth.fusion import STAPLE
+from annotruth.fusion.base import FusionEstimator
+from annotruth.fusion.checks import CHECKS
 
 
 def test_single_labels_say_nothing_about_who_gave_them() -> None:
@@ -46,3 +50,11 @@ def test_new_answers_are_added() -> None:
 
 def test_masks_are_fused_by_staple() -> None:
     assert isinstance(usual_estimator(at.Annotations.from_masks(np.zeros((1, 2, 4, 4), dtype=np.uint8))), STAPLE)
+
+
+@pytest.mark.filterwarnings("ignore:.*did not settle")
+@pytest.mark.parametrize(
+    "check", [each for each in CHECKS if "in_workers" not in each.__name__], ids=lambda check: check.__name__
+)
+def test_it_passes_the_common_checks_of_estimators(check: Callable[[FusionEstimator], None]) -> None:
+    check(SparseDawidSkene())

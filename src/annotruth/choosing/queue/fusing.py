@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -30,6 +31,18 @@ def usual_estimator(annotations: Annotations) -> FusionEstimator:
     return make_estimator("staple") if annotations.kind == "masks" else SparseDawidSkene()
 
 
+@dataclass(frozen=True)
+class SparseState(FusionState):
+    """What :class:`SparseDawidSkene` has learnt.
+
+    Attributes
+    ----------
+    prior_counts : (raters, classes, classes) labels that each rater is taken to have given, by their chance to be right
+    """
+
+    prior_counts: np.ndarray = field(default_factory=lambda: np.zeros((0, 0, 0)))
+
+
 class SparseDawidSkene(DawidSkene):
     """Dawid and Skene's model for tables with few labels per item and per rater.
 
@@ -43,7 +56,7 @@ class SparseDawidSkene(DawidSkene):
     >>> answers = np.array([[0, 1, -1], [0, 0, -1], [1, 1, -1], [-1, -1, 1]])
     >>> fused = SparseDawidSkene().fit(Annotations.from_answers(answers))
     >>> fused.skill_.round(2)
-    array([0.72, 0.74, 0.71])
+    array([0.72, 0.76, 0.73])
     """
 
     def estimate(self, votes: Votes, start: FusionState | None = None) -> FusionState:
@@ -57,14 +70,16 @@ class SparseDawidSkene(DawidSkene):
             teaching, prior=given / given.sum(), max_iter=self.max_iter, tol=self.tol, stop="likelihood",
             pseudo_counts=np.broadcast_to(belief, (votes.n_raters, n_classes, n_classes)), one_coin=True,
         )  # fmt: skip
-        self._prior_counts = shrink(coins.counts + belief)
-        return maximise(
+        prior_counts = shrink(coins.counts, belief)
+        refined = maximise(
             teaching, prior=given / given.sum(), max_iter=self.max_iter, tol=self.tol, stop="likelihood",
-            pseudo_counts=self._prior_counts, start=coins,
+            pseudo_counts=prior_counts, start=coins,
         )  # fmt: skip
+        return SparseState(**vars(refined), prior_counts=prior_counts)
 
     def pseudo_counts(self, raters: Sequence[str], n_classes: int) -> np.ndarray | None:
-        return self._prior_counts if hasattr(self, "_prior_counts") else None
+        state = getattr(self, "state_", None)
+        return state.prior_counts if isinstance(state, SparseState) else None
 
     def is_anchored(self, votes: Votes, state: FusionState) -> bool:
         return True  # by the belief that raters are mostly right

@@ -137,7 +137,7 @@ def rater_matrices(fused: FusionEstimator, pixels: np.ndarray | None = None) -> 
     return confusion_from_counts(counts, shrink(counts), one_coin=fused.one_coin)
 
 
-def shrink(counts: np.ndarray) -> np.ndarray:
+def shrink(counts: np.ndarray, belief: np.ndarray | None = None) -> np.ndarray:
     """Labels (raters, classes, classes) to add to what is counted of each rater, for little is known of many.
 
     A rater who was right twice of twice is not faultless, and one who labelled nothing is like the others, as far as
@@ -147,6 +147,8 @@ def shrink(counts: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     counts : (raters, classes, classes) expected counts, [true, observed]
+    belief : (classes, classes) labels to add to those of all raters together; by default a little more than one of each
+        class, mostly right
 
     Examples
     --------
@@ -155,7 +157,7 @@ def shrink(counts: np.ndarray) -> np.ndarray:
            [0.57, 3.43]])
     """
     n_classes = counts.shape[-1]
-    together = counts.sum(axis=0) + np.eye(n_classes) + 1 / n_classes
+    together = counts.sum(axis=0) + (np.eye(n_classes) + 1 / n_classes if belief is None else belief)
     usual = np.trace(together) / together.sum()
     errors = np.where(np.eye(n_classes, dtype=bool), 0.0, together)
     errors /= np.maximum(errors.sum(axis=1, keepdims=True), 1e-300)
