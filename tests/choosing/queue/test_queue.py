@@ -77,6 +77,13 @@ def test_what_cannot_be_is_refused(fused: Fused) -> None:
         at.next_labels(SparseDawidSkene().fit(nothing), nothing, 2)
 
 
+@pytest.mark.filterwarnings("ignore::annotruth.errors.AnnotruthWarning")
+def test_masks_that_nobody_labelled_are_refused() -> None:
+    nothing = at.Annotations.from_masks(np.full((2, 2, 4, 4), 255, dtype=np.uint8), classes=2)
+    with pytest.raises(InputError, match="Nobody has labelled anything of the 2 items"):
+        at.next_labels(at.STAPLE().fit(nothing), nothing, 2)
+
+
 def test_where_all_is_certain_nothing_is_bought() -> None:
     labels = at.Annotations.from_answers(np.array([[0, 0, -1], [1, 1, -1], [0, 0, 0]]))
     fused = SparseDawidSkene().fit(labels, gold=np.array([0, 1, 0]))

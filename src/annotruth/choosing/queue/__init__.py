@@ -99,6 +99,11 @@ def _from_fusion(
                 f"The {what} are not those that the estimator was fitted to: {shorten(differ)}. Fit it to these "
                 "annotations."
             )
+    if not fused.labelled_counts_.any():
+        raise InputError(
+            f"Nobody has labelled anything of the {len(fused.items_)} items ({shorten(fused.items_, 3)}): there is "
+            "nothing to choose by. Have some items labelled by several raters first."
+        )
     if annotations.kind == "labels":
         return table_posteriors(fused), fused.labelled_counts_
     return mask_posteriors(fused, lambda done, total: progress("Looking", done, total)), fused.labelled_counts_
