@@ -22,6 +22,7 @@ _HOME = {
     "Ensemble": "annotruth.training",
     "load_model": "annotruth.training",
     "compare": "annotruth.choosing",
+    "next_labels": "annotruth.choosing",
     "report": "annotruth.reporting",
 }
 

@@ -124,3 +124,29 @@ def test_cases_that_do_not_exist_and_tables_item_by_item() -> None:
     table = at.MajorityVote().fit(at.Annotations.from_answers(np.zeros((2, 3), dtype=int)))
     with pytest.raises(InputError, match="label table"):
         table.predict_item(0)
+
+
+def test_who_labelled_which_case_is_known_without_reading_it_again() -> None:
+    masks = np.zeros((3, 2, 6, 6), dtype=np.uint8)
+    masks[0, 1] = 255
+    masks[1, 0, 2:] = 255
+    fused = at.MajorityVote().fit(at.Annotations.from_masks(masks, raters=["ann", "bob"]))
+    later = at.Annotations.from_masks(masks[:1], raters=["cy", "ann"], items=["later"])
+    fused.partial_fit(later)
+    assert fused.labelled_cases().tolist() == [[True, False, False], [True, True, False], [True, True, False],
+                                               [False, False, True]]  # fmt: skip
+    assert fused.case_shape(3) == (6, 6)
+
+
+def test_posteriors_follow_from_other_matrices() -> None:
+    masks = np.zeros((1, 2, 4, 4), dtype=np.uint8)
+    masks[0, 0, :2] = masks[0, 1, 1:3] = 1
+    fused = at.DawidSkene(prior=np.array([0.5, 0.5]), confusion_prior=np.eye(2) + 0.5).fit(
+        at.Annotations.from_masks(masks)
+    )
+    before = fused.predict_proba()
+    matrices = np.array([[[0.9, 0.1], [0.1, 0.9]], [[0.6, 0.4], [0.4, 0.6]]])
+    other = fused.with_confusion(matrices)
+    odds = 0.9 / 0.1 * 0.4 / 0.6  # the first says 1, the second 0
+    assert other.predict_proba()[0, 1, 0, 0] == pytest.approx(odds / (1 + odds))
+    assert (fused.predict_proba() == before).all()

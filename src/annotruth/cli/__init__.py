@@ -17,6 +17,7 @@ from annotruth.cli.export import export
 from annotruth.cli.fetch import fetch
 from annotruth.cli.fuse import fuse
 from annotruth.cli.import_ import import_
+from annotruth.cli.next_ import next_
 from annotruth.cli.plan import plan
 from annotruth.cli.predict import predict
 from annotruth.cli.printing import plain_warnings, say
@@ -67,6 +68,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
     train: "train cases/ --method pixel-cm -o runs/first",
     compare: "compare cases/ -o compared/",
     predict: "predict runs/first new_images/ -o labelled/",
+    next_: "next labels.csv --budget 100 -o queue.csv",
     report: "report runs/first",
     reproduce: "reproduce zhang2020-mnist --quick",
 }

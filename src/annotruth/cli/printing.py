@@ -14,7 +14,7 @@ from rich.table import Table
 if TYPE_CHECKING:
     import pandas as pd
 
-    from annotruth.choosing import Comparison
+    from annotruth.choosing import Comparison, Queue
 
 screen = Console(soft_wrap=True)  # a path or a command broken over two lines cannot be copied
 
@@ -69,6 +69,20 @@ def print_comparison(found: Comparison) -> None:
         table.add_row(escape(row["method"]), *[written[name] for name in heads if name in rows], style=style)
     screen.print(table)
     for sentence in found.advice:
+        screen.print(escape(sentence), highlight=False)
+
+
+def print_queue(queue: Queue, most: int = 10) -> None:
+    """The first labels to ask for, and what all of them are expected to bring."""
+    table = Table("rank", "item", "rater", "gain", "cost", "reason", title="Labels to ask for, the most telling first")
+    for row in queue.table[queue.table["action"] == "label"].head(most).to_dict("records"):
+        numbers = f"{row['gain']:.3g}", f"{row['cost']:g}"
+        table.add_row(str(row["rank"]), escape(row["item"]), escape(row["rater"]), *numbers, escape(row["reason"]))
+    if len(queue):
+        screen.print(table)
+    if len(queue) > most:
+        screen.print(f"… and {len(queue) - most} more.")
+    for sentence in queue.summary:
         screen.print(escape(sentence), highlight=False)
 
 

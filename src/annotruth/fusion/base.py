@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import replace
 from itertools import repeat
 from math import prod
@@ -390,6 +391,32 @@ class FusionEstimator(BaseEstimator):
         out = np.empty((len(self.classes_), *batch.annotations.shape(local)), dtype=np.float32)
         self._write(index, out.reshape(len(self.classes_), -1))
         return out
+
+    def votes(self) -> Votes:
+        """What was counted: a row for each item of a label table, or for all pixels that share a tuple of votes."""
+        self._check_fitted()
+        return self._store.votes()
+
+    def labelled_cases(self) -> np.ndarray:
+        """Who labelled anything of which case, bool (items, raters); no mask is read."""
+        self._check_fitted()
+        return self._masks.labelled()
+
+    def case_shape(self, index: int) -> tuple[int, ...]:
+        """The grid of one case's pixels."""
+        batch, local = self._masks.find(index)
+        return batch.annotations.shape(local)
+
+    def with_confusion(self, confusion: np.ndarray) -> Self:
+        """The same estimator, whose posteriors follow from other matrices (raters, classes, classes) of the raters.
+
+        Not for one that refines, nor with ``scope="case"``.
+        """
+        self._check_fitted()
+        other = copy(self)
+        other.state_ = replace(self.state_, confusion=confusion)
+        other.confusion_, other._tables = confusion, {}
+        return other
 
     def case_state(self, index: int) -> FusionState:
         """What one case's truth follows from, with :meth:`fuse_case`."""

@@ -95,6 +95,7 @@ class MaskBatch:
     patterns : the tuples of votes of all its cases
     cases : the same case by case, where they are needed so
     unlabelled : (items,) pixels that nobody labelled
+    labelled : bool (items, raters of this batch) who labelled anything of which case
     first_row : where its patterns begin among those of all batches
     """
 
@@ -104,6 +105,7 @@ class MaskBatch:
     patterns: Patterns
     cases: list[Patterns] | None
     unlabelled: np.ndarray
+    labelled: np.ndarray
     first_row: int
 
     @classmethod
@@ -119,7 +121,8 @@ class MaskBatch:
         """Sum up the patterns of the cases."""
         patterns = merge_patterns(cases, len(annotations.classes))
         unlabelled = np.array([case.unlabelled() for case in cases])
-        return cls(annotations, gold, position, patterns, cases if by_case else None, unlabelled, first_row)
+        labelled = np.stack([(case.votes != MISSING_PIXEL).any(axis=1) for case in cases])
+        return cls(annotations, gold, position, patterns, cases if by_case else None, unlabelled, labelled, first_row)
 
     def lookup(self, patterns: Patterns) -> PatternLookup:
         """Where pixels find their place among some patterns of this batch."""
@@ -168,6 +171,15 @@ class MaskStore:
     def votes(self) -> Votes:
         """Votes of all cases."""
         return join_votes([self.votes_of(batch, batch.patterns) for batch in self.batches])
+
+    def labelled(self) -> np.ndarray:
+        """Who labelled anything of which case: bool (items, raters)."""
+        labelled = np.zeros((len(self.items), len(self.raters)), dtype=bool)
+        first = 0
+        for batch in self.batches:
+            labelled[first : first + len(batch.labelled), batch.position] = batch.labelled
+            first += len(batch.labelled)
+        return labelled
 
     def votes_of(self, batch: MaskBatch, patterns: Patterns) -> Votes:
         """Votes of some patterns of a batch, with all raters in their places."""

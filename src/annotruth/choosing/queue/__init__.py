@@ -1,0 +1,123 @@
+"""What to label next, and by whom: a ranked queue of (item, rater) with the expected gain and a reason in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from annotruth.choosing.queue.advice import find_unsettled
+from annotruth.choosing.queue.greedy import fill_budget
+from annotruth.choosing.queue.posteriors import ItemPosteriors, table_posteriors
+from annotruth.choosing.queue.prices import PerRater, rater_capacity, rater_costs
+from annotruth.choosing.queue.regions import mask_posteriors
+from annotruth.choosing.queue.result import Queue, make_queue
+from annotruth.choosing.queue.scoring import InformationScores
+from annotruth.choosing.queue.strategies import STRATEGIES, make_scores
+from annotruth.data.annotations import Annotations
+from annotruth.errors import InputError, shorten
+from annotruth.fusion.base import FusionEstimator
+from annotruth.validation import one_of
+
+__all__ = ["STRATEGIES", "Queue", "next_labels"]
+
+Progress = Callable[[str, int, int], None]
+
+
+def next_labels(
+    fused_or_model: Any,
+    annotations: Annotations,
+    budget: float,
+    *,
+    strategy: str = "information",
+    costs: PerRater = None,
+    capacity: PerRater = None,
+    seed: int = 0,
+    progress: Progress = lambda work, done, total: None,
+) -> Queue:
+    """Choose which items should be labelled next, and by whom.
+
+    Parameters
+    ----------
+    fused_or_model : a fusion estimator that was fitted to the annotations; or a trained model, which knows something of
+        items that nobody has labelled yet
+    annotations : what was labelled so far
+    budget : what may be spent: labels, unless ``costs`` say otherwise
+    strategy : "information", or for comparison another of ``annotruth.choosing.queue.STRATEGIES``
+    costs : of one label, by rater, or one number for all; 1 by default
+    capacity : how many labels a rater can give, by rater, or one number for all; any number by default
+    seed : for strategies with chance in them
+
+    Returns
+    -------
+    The queue: ``table`` has a row for each label to ask for, ``summary`` says in words what it is expected to bring.
+
+    Examples
+    --------
+    >>> import annotruth as at
+    >>> answers = np.array([[0, 0, 0], [1, 1, 1], [0, 1, -1], [1, 1, -1], [0, 0, -1], [0, 0, 0], [1, 1, 1]])
+    >>> labels = at.Annotations.from_answers(answers, raters=["ann", "bob", "cy"], classes=["cat", "dog"])
+    >>> queue = at.next_labels(at.DawidSkene().fit(labels), labels, budget=1)
+    >>> print(queue.table[["item", "rater", "reason"]].to_string(index=False, header=False))
+    item_2 cy 1 of 2 says cat, 1 says dog; cy recognises 9... of ... and 9... of ...
+    """
+    one_of(strategy, tuple(STRATEGIES), "strategy")
+    if not (isinstance(budget, (int, float, np.integer, np.floating)) and math.isfinite(budget) and budget > 0):
+        raise InputError(f"The budget is what may be spent on labels, a number above 0, not {budget!r}.")
+    if isinstance(fused_or_model, FusionEstimator):
+        known, labelled = _from_fusion(fused_or_model, annotations, progress)
+    else:
+        from annotruth.choosing.queue.model import model_posteriors
+
+        known, labelled = model_posteriors(fused_or_model, annotations, progress)
+    cost, limits = rater_costs(costs, known.raters), rater_capacity(capacity, known.raters)
+    _refuse_unbuyable(known, cost, limits, budget)
+    told = InformationScores(known, cost)
+    free = limits >= 1
+    told.free(free)
+    most = told.best()[1]
+    orders = fill_budget(make_scores(strategy, told, np.random.default_rng(seed)), cost, limits, float(budget))
+    unsettled = find_unsettled(known, most, free, {order.item for order in orders})
+    return make_queue(known, orders, unsettled, float(budget), labelled)
+
+
+def _from_fusion(
+    fused: FusionEstimator, annotations: Annotations, progress: Progress
+) -> tuple[ItemPosteriors, np.ndarray]:
+    """What a fusion knows of the items, and how much each rater labelled (raters,)."""
+    if not hasattr(fused, "state_"):
+        raise InputError(f"This {type(fused).__name__} has not learnt anything yet: call fit(annotations) first.")
+    for what, before, now in (
+        ("items", fused.items_, annotations.items),
+        ("raters", fused.raters_, annotations.raters),
+    ):
+        differ = sorted(set(before) ^ set(now))
+        if differ:
+            raise InputError(
+                f"The {what} are not those that the estimator was fitted to: {shorten(differ)}. Fit it to these "
+                "annotations."
+            )
+    if not fused.labelled_counts_.any():
+        raise InputError(
+            f"Nobody has labelled anything of the {len(fused.items_)} items ({shorten(fused.items_, 3)}): there is "
+            "nothing to choose by. Have some items labelled by several raters first."
+        )
+    if annotations.kind == "labels":
+        return table_posteriors(fused), fused.labelled_counts_
+    return mask_posteriors(fused, lambda done, total: progress("Looking", done, total)), fused.labelled_counts_
+
+
+def _refuse_unbuyable(known: ItemPosteriors, cost: np.ndarray, capacity: np.ndarray, budget: float) -> None:
+    """Refuse a budget, or limits, with which no label can be asked for at all."""
+    if budget < cost.min():
+        raise InputError(f"The budget of {budget:g} buys no label: the cheapest costs {cost.min():g}.")
+    free = capacity >= 1
+    if not (free & (cost <= budget)).any():
+        raise InputError("The capacities leave nobody to ask whom the budget could pay: raise either.")
+    if len(known.rater_of) == len(known.items) * len(known.raters):
+        raise InputError(
+            f"Every one of the {len(known.raters)} raters has labelled every one of the {len(known.items)} items: "
+            "nobody is left to ask. Bring in another rater, or settle what is disputed by an expert."
+        )

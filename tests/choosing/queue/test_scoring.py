@@ -1,0 +1,102 @@
+"""What pairs are worth: all of them where raters are few, the best where they are many."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import annotruth as at
+from annotruth.choosing.queue import scoring
+from annotruth.choosing.queue.fusing import SparseDawidSkene
+from annotruth.choosing.queue.greedy import fill_budget
+from annotruth.choosing.queue.information import information
+from annotruth.choosing.queue.posteriors import ItemPosteriors, table_posteriors
+from annotruth.choosing.queue.scoring import InformationScores, ItemScores, group_alike
+
+
+@pytest.fixture(scope="module")
+def many() -> ItemPosteriors:
+    """300 items, 100 raters, 3 labels each."""
+    rng = np.random.default_rng(0)
+    truth, skill = rng.integers(0, 3, 300), rng.uniform(0.4, 0.95, 100)
+    answers = np.full((300, 100), -1)
+    for item in range(300):
+        asked = rng.choice(100, 3, replace=False)
+        right = rng.random(3) < skill[asked]
+        answers[item, asked] = np.where(right, truth[item], (truth[item] + 1) % 3)
+    return table_posteriors(SparseDawidSkene().fit(at.Annotations.from_answers(answers)))
+
+
+def test_of_many_raters_the_best_are_looked_at(many: ItemPosteriors, monkeypatch: pytest.MonkeyPatch) -> None:
+    cost = np.random.default_rng(1).uniform(1, 2, 100)
+    exact = information(many.posterior, many.confusion) / cost
+    exact[many.labelled(np.arange(300))] = -np.inf
+    scores = InformationScores(many, cost)
+    worth, most = scores.best()
+    assert worth == pytest.approx(exact.max(axis=1), rel=0.02)
+    assert (worth <= exact.max(axis=1) + 1e-12).all()
+    assert (most >= worth).all()
+    raters, found = scores.score(np.arange(300))
+    assert raters.shape == (300, scoring.CANDIDATES)
+    assert found == pytest.approx(np.take_along_axis(exact, raters, axis=1))
+    few = fill_budget(InformationScores(many, cost), cost, np.full(100, 2.0), 60)
+    monkeypatch.setattr(scoring, "MAX_RATERS_EACH", 100)
+    all_of_them = fill_budget(InformationScores(many, cost), cost, np.full(100, 2.0), 60)
+    assert sum(order.gain for order in few) >= 0.97 * sum(order.gain for order in all_of_them)
+
+
+def test_an_item_that_all_the_best_have_labelled_goes_to_others(
+    many: ItemPosteriors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scoring, "CANDIDATES", 1)
+    cost = np.ones(100)
+    scores = InformationScores(many, cost)
+    leader = int(scores.score(np.array([0]))[0][0, 0])
+    labelled = ItemPosteriors(
+        **{**vars(many), "first_label": np.array([0, *range(1, 301)]), "rater_of": np.full(300, leader)}
+    )
+    scores = InformationScores(labelled, cost)
+    assert np.isfinite(scores.first()).all()
+    raters, worth = scores.score(np.arange(5))
+    assert (raters != leader).all()
+    assert np.isfinite(worth).all()
+
+
+def test_symmetric_raters_are_worth_the_same(many: ItemPosteriors) -> None:
+    same = ItemPosteriors(**{**vars(many), "confusion": np.repeat(many.confusion[:1], 100, axis=0)})
+    _, worth = InformationScores(same, np.ones(100)).score(np.arange(10))
+    for row in worth:
+        assert np.ptp(row[np.isfinite(row)]) < 1e-12
+
+
+def test_who_is_asked_for_more_than_is_known_of_them_is_worth_less(many: ItemPosteriors) -> None:
+    scores = InformationScores(many, np.ones(100))
+    raters, before = scores.score(np.array([0]))
+    leader = int(raters[0, 0])
+    for item in range(100, 130):
+        scores.order(item, leader)
+    scores.free(np.ones(100, dtype=bool))
+    raters, after = scores.score(np.array([0]))
+    known = many.evidence[leader] + scoring.MIN_EVIDENCE
+    if leader in raters[0]:
+        assert after[raters == leader] == pytest.approx(before[0, 0] * known / (known + 30))
+
+
+def test_items_by_a_score_of_their_own(many: ItemPosteriors) -> None:
+    rng, worth = np.random.default_rng(0), np.linspace(0.1, 1, 300)
+    orders = fill_budget(
+        ItemScores(InformationScores(many, np.ones(100)), worth, False, rng), np.ones(100), np.full(100, np.inf), 10
+    )
+    assert [order.item for order in orders] == list(range(299, 289, -1))
+    assert len({order.rater for order in orders}) > 5
+    told = ItemScores(InformationScores(many, np.ones(100)), worth, True, rng)
+    best = fill_budget(told, np.ones(100), np.full(100, np.inf), 10)
+    assert sum(order.gain for order in best) > sum(order.gain for order in orders)
+
+
+def test_groups_are_few_and_alike() -> None:
+    posterior = np.random.default_rng(0).dirichlet(np.ones(4), 500)
+    group = group_alike(posterior, 40)
+    assert group.max() < 40
+    spread = [np.ptp(posterior[group == one], axis=0).max() for one in range(group.max() + 1)]
+    assert max(spread) < 0.55
