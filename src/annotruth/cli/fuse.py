@@ -51,7 +51,7 @@ def fuse(
             cases, output, method, scope=scope, options=dict(option_value(text) for text in option or []), gold=gold,
             duplicates=duplicates, jobs=jobs, scheduler=dask, overwrite=overwrite, progress=tell,
         )  # fmt: skip
-    print_raters(fusion.fused.ranking_)
+    print_raters(fusion.fused.ranking_columns())
     for warning in fusion.warnings:
         say("bold yellow", "warning", str(warning))
     screen.print(f"Truth, raters.csv and fusion.json: {output}.")

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import pandas as pd
 
 from annotruth.data.answers import Answers, answers_from_frame, answers_from_matrix, truth_numbers
 from annotruth.data.drawings import settle_drawings
@@ -27,6 +26,9 @@ from annotruth.validation import (
     unique_names,
     voxel_spacing,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import repeat
 from math import prod
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
-import pandas as pd
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 from annotruth.data.annotations import Annotations
 from annotruth.errors import AnnotruthWarning, InputError, shorten
@@ -22,11 +19,15 @@ from annotruth.fusion.em import best_classes, confusion_from_counts
 from annotruth.fusion.gold import Gold
 from annotruth.fusion.identifiability import ANSWERS, FUSED_MASKS, co_labelling_groups, warn_identifiability
 from annotruth.fusion.one_coin import CoinState
+from annotruth.fusion.params import Parameters
 from annotruth.fusion.state import CaseState, FusionState, RefineCases, pool_states
 from annotruth.fusion.stores import AnswerStore, Case, MaskStore, count_case
 from annotruth.fusion.votes import PatternLookup, Patterns, Votes
 from annotruth.parallel.memory import available_memory
 from annotruth.validation import MISSING_LABEL, one_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _MAX_KEPT_BYTES = 2**28  # of refined posteriors kept from fit to predict; beyond this they are computed again
 _BYTES_PER_ENTRY = 88  # of a confusion matrix, in all the arrays that are made of it on the way to the results
@@ -53,7 +54,7 @@ class UnlabelledWarning(AnnotruthWarning):
     """Somewhere nobody labelled anything: the posterior there is the prior."""
 
 
-class FusionEstimator(BaseEstimator):
+class FusionEstimator(Parameters):
     """Base of the fusion estimators.
 
     An estimator is three steps. **Count**: what the labels say is summed up as :class:`~annotruth.fusion.votes.Votes`,
@@ -333,6 +334,8 @@ class FusionEstimator(BaseEstimator):
                 stacklevel=4,
             )
         if not self.state_.converged:
+            from sklearn.exceptions import ConvergenceWarning  # takes a second: only for those who need it
+
             warnings.warn(
                 f"{type(self).__name__} did not settle within max_iter iterations; raise max_iter or tol.",
                 ConvergenceWarning,
@@ -410,13 +413,18 @@ class FusionEstimator(BaseEstimator):
     @property
     def ranking_(self) -> pd.DataFrame:
         """All raters, the most skilful first: see :func:`annotruth.fusion.raters.ranking`."""
+        import pandas as pd
+
+        return pd.DataFrame(self.ranking_columns())
+
+    def ranking_columns(self) -> dict[str, np.ndarray]:
+        """The columns of ``ranking_`` by name, for those who need no data frame."""
         low, high = self.skill_interval()
+        matrices: Iterable[np.ndarray] = self.confusion_
+        classes = self.classes_
         if isinstance(self.state_, CoinState):  # errors are spread evenly: no need to look for the most frequent one
-            alike = repeat(np.ones((1, 1)), len(self.raters_))
-            return raters.ranking(self.raters_, alike, self.classes_[:1], self.skill_, low, high, self.labelled_counts_)
-        return raters.ranking(
-            self.raters_, self.confusion_, self.classes_, self.skill_, low, high, self.labelled_counts_
-        )
+            matrices, classes = repeat(np.ones((1, 1)), len(self.raters_)), self.classes_[:1]
+        return raters.ranking_columns(self.raters_, matrices, classes, self.skill_, low, high, self.labelled_counts_)
 
     # -- inner workings -----------------------------------------------------------------------------------------
 
@@ -479,6 +487,8 @@ class FusionEstimator(BaseEstimator):
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "state_"):
+            from sklearn.exceptions import NotFittedError
+
             raise NotFittedError(
                 f"This {type(self).__name__} has not learnt anything yet: call fit(annotations) first."
             )

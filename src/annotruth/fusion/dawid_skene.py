@@ -9,7 +9,7 @@ import numpy as np
 
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError, shorten
-from annotruth.fusion._em.em_kernels import expect_rows, share_rows
+from annotruth.fusion._em import row_loops
 from annotruth.fusion.base import FusionEstimator, too_many_matrices
 from annotruth.fusion.em import (
     by_label,
@@ -93,7 +93,7 @@ class _Expectation:
     """
 
     def __init__(self, votes: Votes) -> None:
-        self._votes = votes
+        self._votes, self._loops = votes, row_loops(len(votes.cell))
         n_cells = votes.n_raters * votes.n_classes**2
         self._lanes = [(number, *part) for number, part in enumerate(split_lanes(votes.first_answer, n_cells))]
         self._counts = own_rows(len(self._lanes), n_cells)
@@ -110,7 +110,11 @@ class _Expectation:
         def work(lane: int, first: int, last: int) -> float:
             counts, classes = self._counts[lane], self._classes[lane]
             counts[:], classes[:] = 0.0, 0.0
-            return expect_rows(first, last, start, cell, weight, gold, log_prior, seen, counts, classes, self._unrolled)
+            return float(
+                self._loops.expect_rows(
+                    first, last, start, cell, weight, gold, log_prior, seen, counts, classes, self._unrolled
+                )
+            )
 
         likelihood = run_parts(work, self._lanes)
         return (*self._sums(), float(sum(likelihood)))
@@ -123,7 +127,7 @@ class _Expectation:
         def work(lane: int, first: int, last: int) -> None:
             counts, classes = self._counts[lane], self._classes[lane]
             counts[:], classes[:] = 0.0, 0.0
-            share_rows(first, last, start, cell, label, weight, gold, counts, classes, n_classes)
+            self._loops.share_rows(first, last, start, cell, label, weight, gold, counts, classes, n_classes)
 
         run_parts(work, self._lanes)
         return self._sums()

@@ -8,7 +8,6 @@ import numpy as np
 
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError, shorten
-from annotruth.fusion._em.mrf import mean_field
 from annotruth.fusion.dawid_skene import ConfusionEstimator, ConfusionPrior
 from annotruth.fusion.em import confusion_from_counts, expected_counts, log_of, votes_posterior
 from annotruth.fusion.registry import register
@@ -136,6 +135,8 @@ class STAPLE(ConfusionEstimator):
         _, evidence = votes_posterior(votes, log_of(state.prior), log_of(state.confusion))
         row = case.to_pixels(np.arange(votes.n_rows, dtype=np.int32)[None])[0]
         pixels = case.to_pixels(self.posterior(votes, state).T.astype(np.float32))
+        from annotruth.fusion._em.mrf import mean_field  # compiled: not for those who do not smooth
+
         smoothed, gain = mean_field(pixels, case.shape, self.smoothing)
         by_row = np.stack([np.bincount(row, weights=share, minlength=votes.n_rows) for share in smoothed], axis=1)
         by_row[self._agreed(votes) | ~votes.answered] = 0.0
