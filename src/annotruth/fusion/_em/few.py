@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-MISSING, BLOCK = 255, 2**15
+MISSING, BLOCK = 255, 2**14
 
 
 def posterior_rows(
@@ -109,11 +109,13 @@ def write_dense(
     unknown: np.generic,
     out: np.ndarray,
 ) -> bool:
+    known = True
     for begin, end in _blocks(first, last):
         code = _encode(masks, gold, begin, end, n_classes)[0].astype(np.intp)
         for values, target in zip(table, out):
             np.take(values, code, out=target[begin:end], mode="clip")
-    return bool((out[0, first:last] != unknown).all())
+        known &= bool((out[0, begin:end] != unknown).all())
+    return known
 
 
 def _blocks(first: int, last: int) -> list[tuple[int, int]]:
