@@ -21,6 +21,12 @@ ESTIMATORS = [
     at.STAPLE(prior=np.full(3, 1 / 3)),
     at.STAPLE(smoothing=0.3),
     at.SpatialSTAPLE(window=9),
+    at.Wawa(),
+    at.ZeroBasedSkill(),
+    at.MMSR(),
+    at.KOS(foreground="1"),
+    at.GLAD(),
+    at.MACE(),
 ]
 
 

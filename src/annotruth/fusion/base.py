@@ -50,6 +50,29 @@ def too_many_matrices(n_raters: int, n_classes: int) -> bool:
     return n_raters * n_classes**2 * _BYTES_PER_ENTRY > _FREE_BYTES
 
 
+def check_iterations(max_iter: int, tol: float = 0.0) -> None:
+    """Refuse to iterate less than once, or until less than nothing changes."""
+    if not (max_iter >= 1 and tol >= 0):
+        raise InputError(f"max_iter must be at least 1 and tol at least 0, found {max_iter} and {tol}.")
+
+
+def foreground_classes(names: tuple[str, ...], wanted: str | int | None) -> tuple[tuple[str, ...], int | None]:
+    """What ``truth_classes`` gives where one class, by name or number, is told apart from all others.
+
+    Examples
+    --------
+    >>> foreground_classes(("background", "organ", "lesion"), "lesion")
+    (('not lesion', 'lesion'), 2)
+    """
+    if wanted is None:
+        return names, None
+    if not isinstance(wanted, str) and 0 <= wanted < len(names):
+        return (f"not {names[wanted]}", names[wanted]), int(wanted)
+    if wanted not in names:
+        raise InputError(f"foreground={wanted!r} is not among the classes {shorten(names, 10)}.")
+    return (f"not {wanted}", str(wanted)), names.index(str(wanted))
+
+
 class UnlabelledWarning(AnnotruthWarning):
     """Somewhere nobody labelled anything: the posterior there is the prior."""
 

@@ -10,7 +10,7 @@ import numpy as np
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError, shorten
 from annotruth.fusion._em import row_loops
-from annotruth.fusion.base import FusionEstimator, too_many_matrices
+from annotruth.fusion.base import FusionEstimator, check_iterations, too_many_matrices
 from annotruth.fusion.em import (
     by_label,
     by_truth,
@@ -150,8 +150,7 @@ class ConfusionEstimator(FusionEstimator):
 
     def check(self, annotations: Annotations) -> None:
         super().check(annotations)
-        if not (self.max_iter >= 1 and self.tol >= 0):
-            raise InputError(f"max_iter must be at least 1 and tol at least 0, found {self.max_iter} and {self.tol}.")
+        check_iterations(self.max_iter, self.tol)
         _check_prior(self.prior, self.truth_classes(annotations.classes)[0])
 
     def estimate(self, votes: Votes, start: FusionState | None = None) -> FusionState:

@@ -74,7 +74,7 @@ def method_names() -> tuple[str, ...]:
     Examples
     --------
     >>> method_names()
-    ('dawid-skene', 'majority', 'mean', 'spatial-staple', 'staple')
+    ('dawid-skene', 'glad', 'kos', 'm-msr', 'mace', 'majority', 'mean', 'spatial-staple', 'staple', ...)
     """
     return tuple(sorted({*listed_estimators(), *METHODS}))
 

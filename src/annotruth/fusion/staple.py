@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from annotruth.data.annotations import Annotations
-from annotruth.errors import InputError, shorten
+from annotruth.errors import InputError
+from annotruth.fusion.base import foreground_classes
 from annotruth.fusion.dawid_skene import ConfusionEstimator, ConfusionPrior
 from annotruth.fusion.em import confusion_from_counts, expected_counts, log_of, votes_posterior
 from annotruth.fusion.registry import register
@@ -96,14 +97,7 @@ class STAPLE(ConfusionEstimator):
             raise InputError("smoothing needs masks: the items of a label table have no neighbours.")
 
     def truth_classes(self, names: tuple[str, ...]) -> tuple[tuple[str, ...], int | None]:
-        wanted = self.foreground
-        if wanted is None:
-            return names, None
-        if not isinstance(wanted, str) and 0 <= wanted < len(names):
-            return (f"not {names[wanted]}", names[wanted]), int(wanted)
-        if wanted not in names:
-            raise InputError(f"foreground={wanted!r} is not among the classes {shorten(names, 10)}.")
-        return (f"not {wanted}", str(wanted)), names.index(str(wanted))
+        return foreground_classes(names, self.foreground)
 
     def estimate(self, votes: Votes, start: FusionState | None = None) -> FusionState:
         if self.exclude_consensus:

@@ -94,10 +94,11 @@ class Votes:
         weights = None if (self.weight == 1).all() else self.weight[self.answers.item]
         return np.bincount(self.answers.rater, weights, minlength=self.n_raters).astype(np.float64)
 
-    def vote_counts(self) -> np.ndarray:
-        """How many raters chose each class, (rows, classes) float64."""
+    def vote_counts(self, weight: np.ndarray | None = None) -> np.ndarray:
+        """How many raters chose each class, (rows, classes) float64; with ``weight`` (answers,), what they weigh."""
         cell = self.answers.item.astype(np.int64) * self.n_classes + self.answers.label
-        return np.bincount(cell, minlength=self.n_rows * self.n_classes).reshape(-1, self.n_classes).astype(np.float64)
+        counts = np.bincount(cell, weight, minlength=self.n_rows * self.n_classes)
+        return counts.reshape(-1, self.n_classes).astype(np.float64, copy=False)
 
     def unanimous(self) -> np.ndarray:
         """Bool (rows,): two raters or more voted, all alike."""
