@@ -44,3 +44,11 @@ def test_a_rater_who_shares_no_item_weighs_nothing() -> None:
     fused = MMSR().fit(Annotations.from_answers(matrix))
     assert fused.state_.weight[-1] == 0
     np.testing.assert_allclose(fused.state_.weight[:-1], MMSR().fit(annotations).state_.weight, rtol=0.01)
+
+
+def test_groups_of_raters_who_share_no_item_have_signs_of_their_own() -> None:
+    parts = [crowd(200, [0.9, 0.8, 0.75, 0.7], seed=seed) for seed in range(6)]
+    matrix = np.full((1200, 24), -1)
+    for number, (part, _, _) in enumerate(parts):
+        matrix[200 * number : 200 * (number + 1), 4 * number : 4 * (number + 1)] = part.answer_matrix()
+    assert (MMSR().fit(Annotations.from_answers(matrix)).state_.weight > 0).all()

@@ -7,6 +7,7 @@ import numpy as np
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.fusion.base import check_iterations
+from annotruth.fusion.identifiability import co_labelling_groups
 from annotruth.fusion.registry import register
 from annotruth.fusion.votes import Votes
 from annotruth.fusion.weighted import WeightedVote
@@ -80,7 +81,9 @@ class MMSR(WeightedVote):
         agreed -= 1 / (n_classes - 1)
         size, converged = self._factors(np.abs(agreed), observed, n_items)
         margin = 1 / np.sqrt(max(n_items, 4.0))
-        skill = np.clip(_signs(np.where(observed, agreed, 0.0)) * size, margin - 1 / (n_classes - 1), 1 - margin)
+        groups = co_labelling_groups(votes.answers.item, votes.answers.rater, votes.n_raters)[paired]
+        signs = _signs(np.where(observed, agreed, 0.0), groups)
+        skill = np.clip(signs * size, margin - 1 / (n_classes - 1), 1 - margin)
         right = skill * (n_classes - 1) / n_classes + 1 / n_classes
         weight[paired] = np.log(right * (n_classes - 1) / (1 - right))
         return weight, converged
@@ -133,8 +136,12 @@ def _trimmed_means(
     return np.where(kept > 0, np.maximum(mean, np.finfo(float).tiny ** 0.25), now)
 
 
-def _signs(agreed: np.ndarray) -> np.ndarray:
-    """Signs (raters,) whose products are those of the agreement (raters, raters) best, most of them positive."""
-    _, vectors = np.linalg.eigh(agreed)
-    signs = np.where(vectors[:, -1] >= 0, 1.0, -1.0)
-    return signs if signs.sum() > 0 or (signs.sum() == 0 and signs[0] > 0) else -signs
+def _signs(agreed: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """Signs (raters,) whose products are those of the agreement (raters, raters) best, most of a group's positive."""
+    signs = np.ones(len(agreed))
+    for group in np.unique(groups):
+        members = np.flatnonzero(groups == group)
+        _, vectors = np.linalg.eigh(agreed[np.ix_(members, members)])
+        own = np.where(vectors[:, -1] >= 0, 1.0, -1.0)
+        signs[members] = own if own.sum() > 0 or (own.sum() == 0 and own[0] > 0) else -own
+    return signs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -104,6 +105,12 @@ class STAPLE(ConfusionEstimator):
             disputed = votes.reweighted(np.where(self._agreed(votes), 0.0, votes.weight))
             votes = disputed if disputed.weight.any() else votes
         return super().estimate(votes, start)
+
+    def estimate_drawn(
+        self, votes: Votes, weights: Iterable[np.ndarray], start: FusionState
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        agreed = self._agreed(votes)
+        return super().estimate_drawn(votes, (np.where(agreed, 0.0, weight) for weight in weights), start)
 
     def posterior(self, votes: Votes, state: FusionState) -> np.ndarray:
         posterior = super().posterior(votes, state)
