@@ -54,7 +54,7 @@ def maximise(
     start : state to go on from; by default the raters' vote shares stand in for the first posterior
     """
     teaching = votes.reweighted(np.where(votes.answered, votes.weight, 0.0))
-    expect = _Expectation(teaching)
+    expect = Expectation(teaching)
     total = float(teaching.weight.sum())
     n_answers = max(float(teaching.weight @ np.diff(votes.first_answer)), 1.0)
     counts, classes = expect.vote_shares()
@@ -153,7 +153,7 @@ def maximise_together(
     return counts, confusion
 
 
-class _Expectation:
+class Expectation:
     """The E-step and the sums of the M-step in one pass over the votes, time and again with the same memory.
 
     No posterior is ever kept.

@@ -10,6 +10,7 @@ import numpy as np
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.fusion.base import FusionEstimator, check_iterations
+from annotruth.fusion.dirichlet import divergence, mean_logs
 from annotruth.fusion.gains import gain_posterior
 from annotruth.fusion.majority import summed_up
 from annotruth.fusion.registry import register
@@ -127,7 +128,7 @@ class MACE(FusionEstimator):
         while not converged:
             posterior, evidence, looked = _expect(votes, looking, habit)
             bound = float(votes.weight @ np.where(votes.answered, evidence, 0.0))
-            path.append(bound - _divergence(looking, spam_prior) - _divergence(habit, habit_prior))
+            path.append(bound - divergence(looking, spam_prior) - divergence(habit, habit_prior))
             converged = len(path) > 1 and path[-1] - path[-2] < self.tol * n_answers
             if len(path) == self.max_iter:
                 break
@@ -151,25 +152,10 @@ class MACE(FusionEstimator):
 def _expect(votes: Votes, looking: np.ndarray, habit: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Posterior (rows, classes), bound of the log evidence (rows,), how probably each answer came of a look."""
     answers = votes.answers
-    spamming, honest = _mean_logs(looking).T
-    without = (spamming[:, None] + _mean_logs(habit))[answers.rater, answers.label]
+    spamming, honest = mean_logs(looking).T
+    without = (spamming[:, None] + mean_logs(habit))[answers.rater, answers.label]
     either = np.logaddexp(without, honest[answers.rater])
     prior = np.full(votes.n_classes, 1 / votes.n_classes)
     posterior, total = gain_posterior(votes, prior, either - without)
     looked = posterior[answers.item, answers.label] * np.exp(honest[answers.rater] - either)
     return posterior, total + np.bincount(answers.item, without, minlength=votes.n_rows), looked
-
-
-def _mean_logs(counts: np.ndarray) -> np.ndarray:
-    """Expectations of the logarithms under Dirichlet distributions (rows, k)."""
-    from scipy.special import digamma
-
-    return np.asarray(digamma(counts) - digamma(counts.sum(axis=1, keepdims=True)))
-
-
-def _divergence(counts: np.ndarray, prior: np.ndarray) -> float:
-    """Kullback-Leibler divergence of Dirichlet distributions (rows, k) from their priors, summed."""
-    from scipy.special import gammaln
-
-    inside = gammaln(prior).sum(axis=1) - gammaln(counts).sum(axis=1) + ((counts - prior) * _mean_logs(counts)).sum(1)
-    return float((gammaln(counts.sum(axis=1)) - gammaln(prior.sum(axis=1)) + inside).sum())
