@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -58,6 +58,9 @@ from annotruth.parallel.threads import map_in_threads, thread_count
 from annotruth.parallel.workers import open_workers
 from annotruth.validation import MISSING_PIXEL
 
+if TYPE_CHECKING:
+    from annotruth.fusion.auto import Choice
+
 _MIN_SHARED_VOTES = 2**27  # pixels times raters: with fewer, processes would take longer to start than to work
 _MAX_BYTES_AT_WORK, _BYTES_PER_CLASS = 2**30, 8  # of the cases that threads have in hand; per class, of a pixel
 RATERS, TRUTH_TABLE = "raters.csv", "truth.csv"
@@ -83,12 +86,14 @@ class Fusion:
     output : the folder of results
     set_aside : cases that could not be fused, and why
     warnings : what the user should know of the estimate
+    choice : the method that was chosen, and why, if that was asked for
     """
 
     fused: FusionEstimator
     output: Path
     set_aside: list[SetAside] = field(default_factory=list)
     warnings: list[Warning] = field(default_factory=list)
+    choice: Choice | None = None
 
 
 def fuse(
@@ -111,7 +116,8 @@ def fuse(
     ----------
     source : a case folder, or a label table (.csv, .parquet)
     output : a new or empty folder, unless ``overwrite``
-    method : one of :func:`annotruth.fusion.registry.method_names`
+    method : one of :func:`annotruth.fusion.registry.method_names`, or "auto": the one that foretells held-out raters
+        best, see :func:`annotruth.fusion.auto.choose`
     scope : raters' matrices for the whole data set ("dataset") or for each case on its own ("case")
     options : further parameters of the method's estimator
     gold : known truth: a folder of masks, ``<case>.<ext>``; for a label table, a table with columns item and truth
@@ -138,20 +144,24 @@ def fuse(
     source, output = Path(source), Path(output)
     if scheduler is not None:  # whose workers have working directories of their own
         source, output = source.resolve(), output.resolve()
-    estimator = make_estimator(method, scope, options)
     kind = find_source(source)
     refuse_used_folder(output, overwrite)
     known = None if gold is None else kind.find_truth(Path(gold))
-    with only_writer(output):
-        with open_workers(jobs, scheduler, preload=[__name__]) as across, keeping_masks():
+    with only_writer(output), keeping_masks():
+        choice = _choose(kind, source, duplicates, options) if method == "auto" else None
+        method, options = (method, options) if choice is None else (choice.method, choice.options)
+        estimator = make_estimator(method, scope, options)
+        with open_workers(jobs, scheduler, preload=[__name__]) as across:
             if kind.kind == "masks":
                 others = across if jobs > 1 or scheduler is not None else None
                 run = _FolderRun(estimator, kind, source, known, output, others, scheduler is not None, progress)
                 fusion, more = run(overwrite)
             else:
                 fusion, more = _fuse_table(estimator, source, known, output, overwrite, duplicates)
+        fusion.choice = choice
         content = {
             "annotruth": annotruth.__version__, "finished": True, "source": source, "gold": gold, "method": method,
+            "chosen": None if choice is None else {"words": str(choice), **vars(choice)},
             "settings": estimator.get_params(), **learnt(fusion.fused), **more,
             "warnings": fusion.warnings,
             "identifiability": [each for each in fusion.warnings if isinstance(each, IdentifiabilityWarning)],
@@ -336,6 +346,15 @@ class _CaseWork:
     def _write(self, case: Annotations, labels: np.ndarray, posterior: np.ndarray) -> list[Path]:
         classes, _ = self.estimator.truth_classes(case.classes)
         return write_case(self.output, case, classes, labels, posterior)
+
+
+def _choose(kind: Source, source: Path, duplicates: str, options: Mapping[str, Any] | None) -> Choice:
+    """Choose a method for a case folder, by its sound cases, or for a label table."""
+    from annotruth.fusion.auto import choose
+
+    if options:
+        raise InputError(f"Options belong to a method: name one to set {', '.join(options)}, instead of auto.")
+    return choose(kind.load_sound(source)[0] if kind.kind == "masks" else load(source, duplicates=duplicates))
 
 
 def _single_cases(annotations: Annotations) -> list[Annotations]:
