@@ -25,6 +25,7 @@ FOUND = {
     "mace": "MACE",
     "majority": "MajorityVote",
     "mean": "MeanLabel",
+    "ordinal-dawid-skene": "OrdinalDawidSkene",
     "spatial-staple": "SpatialSTAPLE",
     "staple": "STAPLE",
     "wawa": "Wawa",

@@ -19,7 +19,7 @@ def fuse(
     cases: Annotated[Path, typer.Argument(help="A case folder, or a label table.")],
     output: Output,
     method: Annotated[
-        str, typer.Option(help=f"{', '.join(METHODS)}; or auto, the one that foretells held-out raters best.")
+        str, typer.Option(help=f"{', '.join(METHODS)}, or auto: the one that foretells held-out raters best.")
     ] = "staple",
     scope: Annotated[str, typer.Option(help="dataset: one matrix per rater; case: one in each case.")] = "dataset",
     gold: Annotated[

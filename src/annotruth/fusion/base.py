@@ -442,7 +442,7 @@ class FusionEstimator(Parameters):
         """Bounds (low, high) of ``confusion_``, (raters, classes, classes) each; see :meth:`skill_interval`."""
         evidence, replicates = self._evidence(), self._replicates()
         apart = partial(raters.confusion_interval, evidence, level, one_coin=self.one_coin)
-        if replicates is None:
+        if replicates is None or self._drawing is None:
             return apart()
         return widened(self.confusion_, replicates, self._drawing.reach(level), apart)
 
@@ -456,7 +456,7 @@ class FusionEstimator(Parameters):
         """
         evidence, replicates = self._evidence(), self._replicates()
         apart = partial(raters.skill_interval, evidence, level, one_coin=self.one_coin)
-        if replicates is None:
+        if replicates is None or self._drawing is None:
             return apart()
         skills = np.diagonal(replicates, axis1=2, axis2=3).mean(axis=2)
         return widened(self.skill_, skills, self._drawing.reach(level), apart)

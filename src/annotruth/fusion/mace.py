@@ -33,9 +33,8 @@ class SpammerState(FusionState):
 
     def for_raters(self, n_raters: int) -> Self:
         more = ((0, n_raters - len(self.looking)), (0, 0))
-        grown = {"looking": np.pad(self.looking, more, constant_values=0.5),
-                 "habit": np.pad(self.habit, more, constant_values=10.0)}  # fmt: skip
-        return replace(super().for_raters(n_raters), **grown)
+        looking, habit = np.pad(self.looking, more, constant_values=0.5), np.pad(self.habit, more, constant_values=10.0)
+        return replace(super().for_raters(n_raters), looking=looking, habit=habit)
 
 
 @register("mace")

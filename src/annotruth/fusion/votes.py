@@ -286,7 +286,7 @@ def _count_dense(masks: np.ndarray, gold: np.ndarray, n_classes: int) -> Pattern
     loops = pixel_loops(n_pixels)
 
     def work(first: int, last: int) -> tuple[np.ndarray, bool]:
-        return loops.count_dense(masks, gold, first, last, n_classes, size)  # type: ignore[no-any-return]
+        return loops.count_dense(masks, gold, first, last, n_classes, size)
 
     done = run_parts(work, split_range(n_pixels, part))
     if any(strange for _, strange in done):

@@ -78,7 +78,7 @@ def count_rows(
 def first_linked(item: np.ndarray, rater: np.ndarray, n_raters: int) -> np.ndarray:
     linked = item[1:] == item[:-1]
     one, other = rater[:-1][linked], rater[1:][linked]
-    first, before = np.arange(n_raters), np.empty(0)
+    first, before = np.arange(n_raters), np.full(n_raters, -1)
     while not np.array_equal(first, before):
         before = first.copy()
         lowest = np.minimum(first[one], first[other])
