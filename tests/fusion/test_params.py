@@ -57,6 +57,8 @@ def test_a_small_folder_is_fused_without_heavy_libraries(tmp_path: Any) -> None:
         "masks = np.random.default_rng(0).integers(0, 2, (4, 3, 8, 8)).astype('uint8')\n"
         "write_case_folder(home + '/cases', at.Annotations.from_masks(masks), suffix='.png')\n"
         "fuse(home + '/cases', home + '/out', 'majority')\n"
+        "unsettled = fuse(home + '/cases', home + '/other', 'staple', options={'max_iter': 1})\n"
+        "assert 'did not settle' in str(unsettled.warnings[0])\n"
         "print({'sklearn', 'pandas', 'numba', 'torch', 'nibabel', 'scipy.stats', 'pyarrow'} & sys.modules.keys())\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -78,6 +79,16 @@ def foreground_classes(names: tuple[str, ...], wanted: str | int | None) -> tupl
 
 class UnlabelledWarning(AnnotruthWarning):
     """Somewhere nobody labelled anything: the posterior there is the prior."""
+
+
+class UnsettledWarning(AnnotruthWarning):
+    """Iterations ran out; scikit-learn's ``ConvergenceWarning``, for those who have not loaded it."""
+
+
+def _convergence_warning() -> type[Warning]:
+    """Give scikit-learn's warning to whoever can name it: loading it for a warning would take a second."""
+    loaded = sys.modules.get("sklearn.exceptions")
+    return UnsettledWarning if loaded is None else loaded.ConvergenceWarning  # type: ignore[no-any-return]
 
 
 class FusionEstimator(Parameters):
@@ -370,11 +381,9 @@ class FusionEstimator(Parameters):
                 stacklevel=4,
             )
         if not self.state_.converged:
-            from sklearn.exceptions import ConvergenceWarning  # takes a second: only for those who need it
-
             warnings.warn(
                 f"{type(self).__name__} did not settle within max_iter iterations; raise max_iter or tol.",
-                ConvergenceWarning,
+                _convergence_warning(),
                 stacklevel=4,
             )
         if self.warns_of_identifiability and len(self.classes_) > 1 and not isinstance(self.state_, CoinState):
