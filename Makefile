@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: demo test hostile soak wheel setup docs tables bench clean
+.PHONY: demo test references hostile soak wheel setup docs tables bench clean
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -31,6 +31,19 @@ test: $(VENV)/.installed-test
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -q
+
+# What other programs (datumaro, Label Studio's library, nnU-Net, slicerio …) read and write, held against what we do; in
+# an environment of their own, as their pins clash with ours. In "make test" these tests are skipped.
+REFERENCES := .venv-references
+$(REFERENCES)/.installed: tests/references/requirements.txt pyproject.toml
+	$(PYTHON) -m venv $(REFERENCES)
+	$(REFERENCES)/bin/python -m pip install --quiet --disable-pip-version-check -r tests/references/requirements.txt
+	$(REFERENCES)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $@
+
+references: $(REFERENCES)/.installed
+	ANNOTRUTH_REFERENCES=1 OMP_NUM_THREADS=1 $(REFERENCES)/bin/python -m pytest -q tests/references tests/io/exports \
+		tests/io/sources/test_coco.py tests/io/sources/test_dicom.py tests/io/sources/test_slicer.py
 
 # Every bad input there is, to every verb (about ten minutes), and jobs that are killed and go on. Both keep their counts.
 hostile: $(VENV)/.installed-test
@@ -62,5 +75,5 @@ bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks.modules
 
 clean:
-	rm -rf $(VENV) build dist site runs .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(REFERENCES) build dist site runs .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

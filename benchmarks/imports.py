@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import subprocess
 import sys
 import tempfile
@@ -79,6 +80,20 @@ def write_label_studio(path: Path, images: int) -> None:
     path.write_text(json.dumps(tasks))
 
 
+def write_many(path: Path, boxes: int) -> None:
+    """A CVAT file with very many boxes on one image."""
+    side = math.isqrt(boxes - 1) + 1
+    with path.open("w") as file:
+        file.write(
+            "<annotations><version>1.1</version><meta><task><labels><label><name>cell</name></label></labels></task>"
+            f'</meta><image id="0" name="many.png" width="{2 * side}" height="{2 * side}">'
+        )
+        for number in range(boxes):
+            x, y = 2 * (number % side), 2 * (number // side)
+            file.write(f'<box label="cell" xtl="{x}" ytl="{y}" xbr="{x + 1}" ybr="{y + 1}"/>')
+        file.write("</image></annotations>")
+
+
 def run(images: int, datumaro: str | None) -> Iterator[Row]:
     """Seconds and memory of imports, and reading beside datumaro's."""
     with tempfile.TemporaryDirectory() as temporary:
@@ -92,6 +107,12 @@ def run(images: int, datumaro: str | None) -> Iterator[Row]:
             work = f"Import of {what}, {images:,} images of {SIZE}×{SIZE}, {len(RATERS)} raters"
             details = {"MB beyond the start": round(done["extra"] / 1e6), "items": done["items"]}
             yield Row(work, "", done["seconds"], "s", MOST_SECONDS, at_most=True, details=details)
+        boxes = 1000 * images
+        write_many(home / "many.xml", boxes)
+        done = in_fresh_process("import_all", str(home / "many.xml"), str(home / "out_many"))
+        details = {"MB beyond the start": round(done["extra"] / 1e6), "items": done["items"]}
+        work = f"Import of {boxes:,} boxes on one image, in CVAT's XML"
+        yield Row(work, "", done["seconds"], "s", MOST_SECONDS, at_most=True, details=details)
         paths = [str(home / "cvat" / rater) for rater in RATERS]
         reads = [in_fresh_process("load_all", str(home / "cvat")) for _ in range(3)]
         ours, loaded = (min(each[name] for each in reads) for name in ("seconds", "loaded"))

@@ -48,13 +48,13 @@ def dawid_skene(n_answers: int, n_workers: int, n_classes: int, per_item: int, n
     return {"seconds": taken, "extra": peak.extra, "accuracy": right, "threads": thread_count()}
 
 
-def import_all(source: str, output: str, images: str) -> dict[str, Any]:
+def import_all(source: str, output: str, images: str | None = None) -> dict[str, Any]:
     """Time of an import, and its peak memory beyond what libraries take."""
     from annotruth.io import import_source
 
     with PeakMemory() as peak:
         start = time.perf_counter()
-        imported = import_source(source, output, images=images)
+        imported = import_source(source, output, **({} if images is None else {"images": images}))
         taken = time.perf_counter() - start
     assert not imported.skipped
     return {"seconds": taken, "extra": peak.extra, "items": imported.items}

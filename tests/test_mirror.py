@@ -26,6 +26,7 @@ TOPICS = {
     "hostile/test_hostile.py": "bad input of every kind, to every verb",
     "io/sources/test_case_folder_drawings.py": "drawings, which case folders may hold beside masks",
     "io/sources/test_case_folder_sound.py": "case folders of which some cases are bad",
+    "io/sources/test_held.py": "what the table in the documentation says of sources, cell by cell",
     "io/sources/test_hostile.py": "files of all labelling tools with odd values in odd places",
     "io/sources/test_hostile_tables.py": "odd values in tables and papers' folders, over many sources",
     "io/sources/test_check.py": "check finds what load refuses, in every source and module",
@@ -34,6 +35,11 @@ TOPICS = {
     "methods/test_label_tables.py": "what losses of several methods on label tables have in common",
     "methods/test_recovery.py": "what it is all for, from simulated masks to the truth",
     "nn/confusion/test_pixel_loss.py": "the gradients of pixel.py that are written by hand",
+    "references/test_datumaro.py": "another program's readers and writers, in an environment of its own",
+    "references/test_label_studio_sdk.py": "likewise",
+    "references/test_nnunetv2.py": "likewise",
+    "references/test_pycocotools.py": "likewise",
+    "references/test_slicerio.py": "likewise",
     "reporting/test_browser.py": "the page in a real browser, which takes its time and is not everywhere",
     "training/test_ddp.py": "two processes must learn what one learns, through all modules",
     "training/test_ddp_labels.py": "the same for label tables",
@@ -48,6 +54,7 @@ LONG = 60
 """Lines of code from which a module needs a test file of its own."""
 
 TESTED_ELSEWHERE = {
+    "cli/printing.py": "cli/test_compare.py",
     "experiments/core/writing.py": "experiments/core/test_runner.py",  # which reads what is written
     "experiments/tables/cifar10.py": "experiments/tables/test_tables.py",
     "experiments/tables/networks.py": "experiments/tables/test_tables.py",
@@ -66,6 +73,7 @@ TESTED_ELSEWHERE = {
     "reporting/content.py": "reporting/test_reporting.py",
     "simulate/simulation.py": "simulate/test_masks.py",
     "training/checks.py": "methods/test_contract.py",
+    "training/prediction.py": "training/test_segmenter.py",
 }
 """Long modules without one, and the file that tests them."""
 

@@ -31,6 +31,10 @@ class UnansweredClassWarning(AnnotruthWarning):
     """There is a class that nobody ever gave as an answer."""
 
 
+class CopiesWarning(AnnotruthWarning):
+    """Raters give the same answers, wrong ones too, as if they had copied them."""
+
+
 class ContradictionWarning(AnnotruthWarning):
     """Some pixels are drawn both as a class and as not that class; they are ignored."""
 

@@ -10,7 +10,7 @@ import pytest
 
 import annotruth as at
 from annotruth import Annotations
-from annotruth.choosing import cross_validation
+from annotruth.choosing import answer_lengths, cross_validation
 from annotruth.choosing.trainings import Trained, Training
 from annotruth.errors import InputError
 from annotruth.simulate import label_group, noisy_digits, simulate_labels, simulate_masks
@@ -95,6 +95,34 @@ def test_what_was_trained_is_not_trained_again(
     at.compare(digits._with(truth=None), ["majority", "mean"], folds=2, folder=tmp_path, **QUICK)
     with pytest.raises(AssertionError, match="something was trained"):
         at.compare(digits, ["majority", "mean"], folds=2, folder=tmp_path, max_epochs=2)
+
+
+def test_raters_are_left_out_in_turn_and_judge_what_others_taught(table: Annotations, tmp_path: Path) -> None:
+    asked = {"leave_out": "raters", "max_epochs": 2, "network": "linear", "accelerator": "cpu"}
+    found = at.compare(table, ["majority", "mean"], seeds=2, folder=tmp_path, **asked)
+    assert sorted(path.name for path in (tmp_path / "trainings").iterdir())[0] == "majority-rater-0-seed-0.npz"
+    assert len(list((tmp_path / "trainings").iterdir())) == 2 * 3 * 2
+    assert found.lengths.shape == (2, 20)
+    assert "Each of 3 raters was left out once, and predictions are judged by what that rater says." in found.advice
+    one = Training("mean", 1, 3, 0, {}, "", "raters").split(table)
+    assert one[0].raters == ("rater_1", "rater_3")
+    assert one[1] is table
+    # By hand: what is said by rater_2 of predictions that were learnt without it, and so on.
+    by_hand = np.zeros(20)
+    for number, rater in enumerate(table.raters):
+        for seed in range(2):
+            kept = np.load(tmp_path / "trainings" / f"mean-rater-{number}-seed-{seed}.npz")
+            predicted = np.array([kept[f"item_{index}"] for index in range(20)])
+            by_hand += answer_lengths(predicted, table.take_raters([rater]).answers, 2) / 2
+    np.testing.assert_allclose(found.lengths[1], by_hand)
+
+
+def test_raters_that_cannot_be_left_out(table: Annotations, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cross_validation, "train", refuse_training)
+    with pytest.raises(InputError, match="at least 3, not 2"):
+        at.compare(table.take_raters(["rater_1", "rater_2"]), leave_out="raters")
+    with pytest.raises(InputError, match="leave_out"):
+        at.compare(table, leave_out="folds")
 
 
 def test_networks_are_trained_on_masks_and_scored(digits: Annotations) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -67,3 +70,29 @@ def test_an_option_that_the_source_does_not_take_is_refused(coloured: Path, tmp_
     ended = run("import", coloured, "--item", "song", "-o", tmp_path / "out")
     assert isinstance(ended.exception, InputError)
     assert "item is not an option of a mask folder" in str(ended.exception)
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129), ("SIGINT", 130)])
+def test_a_signal_ends_an_import_with_its_exit_code_and_leaves_nothing(
+    name: str, code: int, coloured: Path, tmp_path: Path, annotruth: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An earlier import that is being replaced stays, even between its removal and the new one."""
+    if threading.current_thread() is not threading.main_thread():
+        pytest.skip("Python gives signals to the main thread only")
+    words = ("import", coloured, "--resize", "-o", tmp_path / "out", "--overwrite")
+    assert annotruth(*words).code == 0
+    before, plain, raised = sorted(path.name for path in tmp_path.iterdir()), Path.rename, []
+
+    def rename(self: Path, target: Path) -> Path:
+        if Path(target) == tmp_path / "out" and not raised:
+            raised.append(name)
+            signal.raise_signal(getattr(signal, name))
+        return plain(self, target)
+
+    monkeypatch.setattr(Path, "rename", rename)
+    ended = annotruth(*words)
+    assert (ended.code, raised) == (code, [name])
+    assert f"Stopped by {name}. Nothing was written" in " ".join(ended.err.split())
+    assert "Traceback" not in ended.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    assert at.load(tmp_path / "out").items == ("a", "b")

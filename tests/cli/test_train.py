@@ -18,9 +18,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from annotruth import Segmenter
+from annotruth import Segmenter, load_model
+from annotruth.choosing import cross_validation
 from annotruth.io.formats import png
 from annotruth.io.locks import only_writer
+from annotruth.parallel.signals import Stopped
 from annotruth.training import runs
 
 # Trainings of one epoch: a model that knows little is rightly doubted.
@@ -324,3 +326,38 @@ def test_two_trainings_into_one_folder_are_kept_apart(home, out, annotruth):
     assert refused.code == 2
     assert "is writing there" in refused.err
     assert not out.exists()
+
+
+def test_auto_compares_first_and_keeps_what_it_chose(home, out, annotruth, monkeypatch):
+    monkeypatch.setattr(cross_validation, "DEFAULT_METHODS", {"masks": ("majority", "mean")})
+    asked = ("train", home / "cases", "-o", out, "--method", "auto", "--epochs", 1, "--quiet", "--accelerator", "cpu")
+    done = annotruth(*asked)
+    assert done.code == 0, done.err
+    chosen = json.loads((out / "run.json").read_text())["params"]["method"]
+    assert chosen in ("majority", "mean")
+    assert f"Take {chosen}." in done.out
+    assert (out / "comparison" / "compare.html").is_file()
+    assert load_model(out / "model.annotruth").method == chosen
+
+
+def test_auto_goes_on_with_its_comparison_where_it_was_cut_off(home, out, annotruth, monkeypatch):
+    monkeypatch.setattr(cross_validation, "DEFAULT_METHODS", {"masks": ("majority", "mean")})
+    asked = ("train", home / "cases", "-o", out, "--method", "auto", "--epochs", 1, "--quiet", "--accelerator", "cpu")
+    train, trained = cross_validation.train, []
+
+    def cut_off(training, annotations):
+        if len(trained) == 3:
+            raise Stopped(signal.SIGINT)
+        trained.append(training)
+        return train(training, annotations)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cross_validation, "train", cut_off)
+        stopped = annotruth(*asked)
+    assert stopped.code == 130
+    assert "--resume" in stopped.err
+    count = len(list((out / "comparison" / "trainings").iterdir()))
+    assert count == 3
+    again = annotruth("train", home / "cases", "-o", out, "--resume", "--quiet", "--accelerator", "cpu")
+    assert again.code == 0, again.err
+    assert (out / "model.annotruth").is_file()

@@ -190,6 +190,25 @@ def test_take_keeps_everything_in_the_order_asked_for():
     np.testing.assert_array_equal(found.images[:, 0, 0, 0], [4, 0])
 
 
+def test_raters_are_taken_in_the_order_asked_for():
+    eager = Annotations.from_masks(MASKS, rater_info={"rater_1": {"years": 3}, "rater_2": {"years": 5}})
+    lazy = eager._with(masks=[Lazy(partial(_part, MASKS, index), (2, 4, 5)) for index in range(6)])
+    for found in (eager.take_raters(["rater_2"]), pickle.loads(pickle.dumps(lazy.take_raters(["rater_2"])))):
+        assert found.raters == ("rater_2",)
+        assert found.rater_info == {"rater_2": {"years": 5}}
+        assert found.shape(0) == (4, 5)
+        np.testing.assert_array_equal(found.masks, MASKS[:, 1:])
+    np.testing.assert_array_equal(lazy.take_raters(["rater_2", "rater_1"]).masks, MASKS[:, ::-1])
+    with pytest.raises(InputError, match="ann"):
+        eager.take_raters(["ann"])
+
+
+def test_raters_of_answers_match_the_dense_table():
+    matrix = RNG.integers(-1, 4, (9, 5))
+    found = Annotations.from_answers(matrix, classes=4).take_raters(["rater_5", "rater_2"])
+    np.testing.assert_array_equal(found.answer_matrix(), matrix[:, [4, 1]])
+
+
 def test_take_of_answers_matches_the_dense_table():
     matrix = RNG.integers(-1, 4, (9, 5))
     found = Annotations.from_answers(matrix, classes=4, truth=np.arange(9) % 4)

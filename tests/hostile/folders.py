@@ -86,6 +86,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "HTML": lambda content: b"<html><body>404 Not Found</body></html>",
     "a pickle": lambda content: pickle.dumps(Pickled()),
     "a program": lambda content: b"\x7fELF" + bytes(range(256)) * 4,
+    "PostScript": lambda content: b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 8\n(executed) (w) file closefile\n",
     "head moved": lambda content: b"\n" + content,
     "random bytes": lambda content: np.random.default_rng(1).bytes(len(content)),
 }

@@ -221,6 +221,19 @@ def bad_shapes() -> Attacks:
         yield Attack(
             "COCO", name, partial(write_files, {"ann.json": json.dumps(content).encode()}), command("ann.json")
         )
+    for name, points in {
+        "keypoints of NaN": [float("nan"), 1, 2],
+        "keypoints of words": ["a", "b", 2],
+        "half a keypoint": [1, 1, 2, 3],
+        "keypoints of records": [{"x": 1}, 1, 2],
+        "one keypoint too many": [1, 1, 2, 3, 3, 2],
+        "keypoints that are a number": 7,
+    }.items():
+        content = coco()
+        content["categories"][0]["keypoints"] = ["head"]
+        content["annotations"][2] |= {"keypoints": points}
+        text = json.dumps(content).encode()
+        yield Attack("COCO", name, partial(write_files, {"ann.json": text}), command("ann.json"))
     content = coco()
     content["annotations"] += [content["annotations"][2]] * 200_000
     content["annotations"].append({**content["annotations"][2], "image_id": 77})
@@ -238,9 +251,21 @@ def bad_shapes() -> Attacks:
         "rectangle of NaN": studio(x=float("nan")),
         "rectangle outside": studio(x=500),
         "two labels": studio(rectanglelabels=["a", "b"]),
+        "an annotation of itself": _parents("1"),
     }.items():
         lay_out = partial(write_files, {"export.json": json.dumps(export).encode()})
         yield Attack("Label Studio", name, lay_out, command("export.json"))
+
+
+def _parents(parent: str) -> list[Any]:
+    """A region that is its own parent and is related to itself, in an annotation of an annotation of it."""
+    export = studio()
+    work = export[0]["annotations"][0]
+    region = work["result"][0] | {"parentID": parent}
+    loop = {"type": "relation", "from_id": "1", "to_id": "1", "direction": "right"}
+    work |= {"id": 9, "parent_annotation": 9, "parent_prediction": 9, "result": [region, loop, region]}
+    export[0]["annotations"].append({**work, "completed_by": 3})
+    return export
 
 
 def _picture() -> bytes:

@@ -17,10 +17,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.hostile import exports, folders, json_exports, models, names, tables, words, xml_exports
+from tests.hostile import exports, folders, json_exports, models, names, stores, tables, words, xml_exports
 from tests.hostile.attacks import CANARY, Attack
 
-PARTS = (folders, tables, models, exports, xml_exports, json_exports, names, words)
+PARTS = (folders, tables, models, exports, xml_exports, json_exports, names, stores, words)
 SECONDS = 30
 MEMORY = 2**31
 """Bytes that a process may take beyond what it has when all libraries are loaded."""

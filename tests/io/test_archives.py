@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import stat
 import zipfile
 from pathlib import Path
@@ -40,6 +41,26 @@ def test_an_archive_loads_checks_and_imports_as_its_folder(tmp_path: Path, put: 
     assert [problem.severity for problem in check(path)] == ["warning"]
     assert import_source(path, tmp_path / "cases").items == 1
     assert sorted(file.name for file in tmp_path.iterdir()) == ["a.png", "cases", "job_3.zip"]
+
+
+def test_a_folder_of_archives_is_a_folder_of_their_folders(tmp_path: Path, put: Any) -> None:
+    """One export for each job, as they are downloaded: <assignee's job>.zip with annotations.xml and images."""
+    picture = put(tmp_path / "a.png", np.zeros((8, 9), np.uint8)).read_bytes()
+    (tmp_path / "jobs").mkdir()
+    for name in ("job_1", "job_2"):
+        with zipfile.ZipFile(tmp_path / "jobs" / f"{name}.zip", "w") as archive:
+            drawn = (
+                '<image id="0" name="a.png" width="9" height="8"><box label="cell" xtl="1" ytl="1" xbr="4" ybr="3"/>'
+            )
+            archive.writestr("annotations.xml", f"<annotations><version>1.1</version>{drawn}</image></annotations>")
+            archive.writestr("images/a.png", picture)
+    found = at.load(tmp_path / "jobs")
+    assert (found.raters, found.has_images, found.masks.sum()) == (("job_1", "job_2"), True, 12)
+    imported = import_source(tmp_path / "jobs", tmp_path / "cases")
+    assert imported.raters == {"job_1": 1, "job_2": 1}
+    assert json.loads((tmp_path / "cases" / "dataset.json").read_text())["imported"]["from"] == "jobs"
+    (tmp_path / "jobs" / "notes.txt").touch()
+    assert open_archive(tmp_path / "jobs") == tmp_path / "jobs"
 
 
 def test_what_operating_systems_leave_behind_does_not_count(tmp_path: Path) -> None:

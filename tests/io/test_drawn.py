@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from annotruth.errors import InputError
-from annotruth.io.drawn import Drawn, find_image, parsing, read_json
+from annotruth.io.drawn import Drawn, parsing, rater_of_file, read_json
 from annotruth.io.problems import Problem, refuse
 from annotruth.io.shapes import Rings
 
@@ -48,29 +47,6 @@ def test_impossible_sizes_are_refused(tmp_path: Path, size: tuple[int, int]) -> 
         Drawn(tmp_path, refuse).add(FILE, "a.png", size, 1, "ann", [])
 
 
-def test_images_are_found_or_named_and_never_outside(tmp_path: Path, put: Any) -> None:
-    put(tmp_path / "in" / "images" / "a.png", np.zeros((4, 4), np.uint8))
-    put(tmp_path / "in" / "c.png", np.zeros((4, 5), np.uint8))
-    put(tmp_path / "secret.png", np.zeros((4, 4), np.uint8))
-    problems: list[Problem] = []
-    drawn = Drawn(tmp_path / "in" / "x.json", problems.append)
-    for name in ("sub/a.png", "b.png", "c.png", "../secret.png"):
-        drawn.add(FILE, name, (4, 4), 1, "ann", [SQUARE])
-    assert [item.name for item in drawn.contents().items] == ["a"]
-    assert [problem.case for problem in problems] == ["b", "c", "secret"]
-    assert "no image b.png" in problems[0].message
-    assert "4×5 pixels, its annotations say 4×4" in problems[1].message
-
-
-def test_images_are_found_whatever_their_letters_and_without_a_suffix(tmp_path: Path, put: Any) -> None:
-    for name in ("frame_0.png", "frame_1.png", "twice.png", "twice.tif"):
-        put(tmp_path / "images" / name, np.zeros((4, 4), np.uint8))
-    (tmp_path / "images" / "frame_1.png").rename(tmp_path / "images" / "FRAME_1.PNG")
-    for named, found in (("frame_0", "frame_0.png"), ("frame_1.png", "FRAME_1.PNG"), ("twice", None), ("x", None)):
-        file = find_image([named], [tmp_path, tmp_path / "images"])
-        assert (file.name if file else None) == found
-
-
 def test_without_any_image_there_are_masks_alone(tmp_path: Path) -> None:
     drawn = Drawn(tmp_path, refuse)
     drawn.add(FILE, "a.png", (4, 4), 1, "ann", [SQUARE])
@@ -107,3 +83,16 @@ def test_two_shapes_of_a_class_are_one_class(tmp_path: Path) -> None:
     square = Rings("cell", (np.array([[1, 1], [4, 1], [4, 4]]),))
     drawn.add(tmp_path / "a.json", "a.png", (8, 9), "ann", "ann", [square, square])
     assert drawn.contents().classes == ("background", "cell")
+
+
+@pytest.mark.parametrize(
+    ("file", "rater"),
+    [
+        ("jobs/ann/annotations.xml", "ann"),
+        ("jobs/ann/annotations/instances_default.json", "ann"),
+        ("jobs/bob.json", "bob"),
+        ("annotations/instances_default.json", "instances_default"),
+    ],
+)
+def test_a_rater_is_called_after_the_first_name_that_is_not_everybodys(file: str, rater: str) -> None:
+    assert rater_of_file(Path(file)) == rater

@@ -150,13 +150,31 @@ def test_answers_become_a_folder_with_a_label_table(lines: type[ImportSource], p
     assert found.truth.tolist() == [0, -1]
 
 
-def test_answers_that_contradict_each_other_are_kept_only_if_asked(lines: type[ImportSource], tmp_path: Path) -> None:
+def test_answers_that_contradict_each_other_are_left_out_and_named_unless_the_last_is_asked_for(
+    lines: type[ImportSource], tmp_path: Path
+) -> None:
     path = tmp_path / "answers.lines"
-    path.write_text("a ann cat 3\na ann dog 4\nb bob cat 1\n")
+    path.write_text("a ann cat 3\na ann dog 4\na bob cat 2\nb bob cat 1\nb bob cat 5\n")
+    imported = import_source(path, tmp_path / "out")
+    [problem] = imported.skipped
+    assert (problem.file, problem.case, problem.rater) == (path, "a", "ann")
+    assert "different labels (cat, dog)" in problem.message
+    assert imported.raters == {"bob": 3}
+    assert at.load(tmp_path / "out").answer_matrix().tolist() == [[0], [0]]
+    with pytest.raises(InputError, match=r"case a, rater ann\): the rater gave this item different labels"):
+        import_source(path, tmp_path / "strict", strict=True)
     with pytest.raises(InputError, match="different labels: a by ann"):
-        import_source(path, tmp_path / "out")
-    import_source(path, tmp_path / "out", duplicates="keep-last")
-    assert at.load(tmp_path / "out").answer_matrix().tolist() == [[1, -1], [-1, 0]]
+        at.load(path)
+    import_source(path, tmp_path / "out", duplicates="keep-last", overwrite=True)
+    assert at.load(tmp_path / "out").answer_matrix().tolist() == [[1, 0], [-1, 0]]
+
+
+def test_where_all_answers_contradict_each_other_there_is_nothing_to_import(
+    lines: type[ImportSource], tmp_path: Path
+) -> None:
+    (tmp_path / "answers.lines").write_text("a ann cat 3\na ann dog 4\n")
+    with pytest.raises(InputError, match=r"nothing in this list of lines can be imported.*different labels"):
+        import_source(tmp_path / "answers.lines", tmp_path / "out")
 
 
 def test_two_imports_into_one_folder_do_not_meet(tmp_path):

@@ -60,15 +60,19 @@ def test_fetched_and_imported_with_one_command_each(tmp_path: Path, monkeypatch:
                 archive.add(file, file.name)
         (tmp_path / "www" / f"{folder.name}.tar").write_bytes(content.getvalue())
         url = f"http://127.0.0.1:{server.server_address[1]}/{folder.name}.tar"
-        archives.append(Archive(url, f"sha256:{hashlib.sha256(content.getvalue()).hexdigest()}", folder.name))
+        digest = hashlib.sha256(content.getvalue()).hexdigest()
+        archives.append(Archive(url, None if folder.name == "labels-vk" else f"sha256:{digest}", folder.name))
     monkeypatch.setitem(PUBLISHED, "stare", Published("STARE", "stare", "http://x", tuple(archives)))
     run = CliRunner()
     fetched = run.invoke(app, ["fetch", "stare", "-o", str(tmp_path / "data")])
     assert fetched.exit_code == 0
-    assert "Fetched labels-ah.tar, as known." in fetched.output
+    assert "Fetched labels-ah.tar, which has the checksum that is known." in fetched.output
+    assert "Fetched labels-vk.tar, compared with nothing, as its owners tell no checksum" in fetched.output
     imported = run.invoke(app, ["import", str(tmp_path / "data"), "-o", str(tmp_path / "cases")])
     assert imported.exit_code == 0
     assert "Raters: Hoover (2), Kouznetsova (2)." in imported.output
-    assert "drive (by hand)" in run.invoke(app, ["fetch"]).output
+    listed = run.invoke(app, ["fetch"]).output
+    assert "drive (by hand)" in listed
+    assert "chase (no checksum is known)" in listed
     server.shutdown()
     server.server_close()

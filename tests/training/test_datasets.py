@@ -12,14 +12,8 @@ from annotruth import Annotations
 from annotruth.errors import InputError
 from annotruth.methods import Batch, DataSpec, make_method
 from annotruth.training import datasets as data
-from annotruth.training.datasets import (
-    EpochSampler,
-    LabelTableDataset,
-    MaskDataset,
-    SharedBatches,
-    Standard,
-    loader,
-)
+from annotruth.training.batches import loader
+from annotruth.training.datasets import LabelTableDataset, MaskDataset, Standard
 
 AS_IT_IS = Standard([0.0], [1.0])
 
@@ -124,42 +118,9 @@ def test_data_that_do_not_fit_into_memory_give_the_same_batches(make_cases, monk
         assert all(torch.equal(a, b) for a, b in zip(one[:3], other[:3]))
 
 
-def test_order_of_an_epoch(make_cases):
-    cases = MaskDataset(make_cases(10), make_method("mean", "masks")).standardise(AS_IT_IS)
-    sampler = EpochSampler(cases, seed=1)
-    orders = []
-    for epoch in range(3):
-        sampler.set_epoch(epoch)
-        orders.append(list(sampler))
-        assert cases.epoch == epoch
-        assert sorted(orders[-1]) == list(range(10))
-    assert orders[0] != orders[1] != orders[2]
-    sampler.set_epoch(1)
-    assert list(sampler) == orders[1]
-    assert len(sampler) == 10
-
-
 def test_channels_are_checked_wherever_an_item_is_read(make_cases):
     with pytest.raises(InputError, match="Item item_0 has 1 channels, but other items 2"):
         MaskDataset(make_cases(2)).standardise(Standard([0.0, 0.0], [1.0, 1.0]))
-
-
-@settings(max_examples=30, deadline=None)
-@given(items=st.integers(1, 30), batch_size=st.integers(1, 9), processes=st.integers(1, 5))
-def test_processes_share_every_batch(items, batch_size, processes):
-    shares = [list(SharedBatches(range(items), batch_size, process, processes)) for process in range(processes)]
-    whole = [list(range(items))[start : start + batch_size] for start in range(0, items, batch_size)]
-    if len(whole) > 1 and len(whole[-1]) == 1 < batch_size:
-        last = whole.pop()
-        whole[-1] += last
-    assert len(SharedBatches(range(items), batch_size)) == len(whole)
-    assert all(len(share) == len(whole) for share in shares)
-    for step, batch in enumerate(whole):
-        taken = [item for share in shares for item in share[step]]
-        assert set(taken) == set(batch)
-        assert all(share[step] for share in shares)
-        if len(batch) >= processes:
-            assert sorted(taken) == batch
 
 
 def rare_classes(items: int = 40) -> Annotations:

@@ -11,7 +11,7 @@ import pytest
 
 import annotruth as at
 from annotruth.errors import InputError
-from annotruth.training.datasets import EpochSampler
+from annotruth.training.batches import EpochSampler
 from annotruth.training.plan import FEWEST_STEPS, LARGEST_WHOLE, Plan
 
 pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.AnnotruthWarning")

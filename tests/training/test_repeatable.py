@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import signal
 import warnings
 
 import numpy as np
@@ -12,10 +13,13 @@ import torch
 
 from annotruth import Annotations
 from annotruth.errors import InputError
+from annotruth.parallel.signals import Stopped
+from annotruth.training.checkpoints import read_checkpoint
 from annotruth.training.module import MethodModule
 
 pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
 
+LAST = -1
 EVERYTHING_RANDOM = {"patch_size": (8, 8), "augment": True, "max_epochs": 4}
 
 
@@ -99,6 +103,48 @@ def test_resumed_training_ends_with_the_same_bits(
     np.testing.assert_array_equal(model.confusion_, uninterrupted.confusion_)
     logged = pd.read_csv(tmp_path / "logs" / "metrics.csv")
     pd.testing.assert_frame_equal(logged, model.history_, check_dtype=False)
+
+
+def ask_to_end(monkeypatch: pytest.MonkeyPatch, epoch: int, batch: int) -> list[int]:
+    """Send SIGTERM during a batch of an epoch; give the steps that are taken."""
+    step, taken = MethodModule.training_step, []
+
+    def asked(self: MethodModule, data: object, index: int) -> torch.Tensor:
+        taken.append(self.global_step)
+        if self.current_epoch == epoch and (index == batch or (batch == LAST and self.trainer.is_last_batch)):
+            signal.raise_signal(signal.SIGTERM)
+        return step(self, data, index)
+
+    monkeypatch.setattr(MethodModule, "training_step", asked)
+    return taken
+
+
+@pytest.mark.parametrize("at", [(0, 0), (2, 1), (3, LAST)])
+def test_the_step_at_which_a_training_is_asked_to_end_is_not_lost(
+    cases, tiny, weights, same, method, uninterrupted, validation, tmp_path, at
+):
+    model = tiny(method, validation=validation, **EVERYTHING_RANDOM)
+    with pytest.MonkeyPatch.context() as patch:
+        taken = ask_to_end(patch, *at)
+        with pytest.raises(Stopped):
+            model.fit(cases, run_folder=tmp_path)
+    assert read_checkpoint(tmp_path / "checkpoints" / "last.ckpt").global_step == len(taken)
+    model = tiny(method, validation=validation, **EVERYTHING_RANDOM).fit(cases, run_folder=tmp_path, resume=True)
+    assert same(weights(model), weights(uninterrupted))
+    pd.testing.assert_frame_equal(model.history_, uninterrupted.history_)
+
+
+def test_a_training_stopped_twice_in_an_epoch_goes_on_with_the_same_chance(cases, tiny, weights, same, tmp_path):
+    settings = {"method": "mrprism", "batch_size": 2, "validation": 0.0, "max_epochs": 2}
+    whole = tiny(**settings).fit(cases)
+    for at in ((1, 1), (1, 3)):
+        with pytest.MonkeyPatch.context() as patch:
+            ask_to_end(patch, *at)
+            with pytest.raises(Stopped):
+                tiny(**settings).fit(cases, run_folder=tmp_path, resume=at == (1, 3))
+    again = tiny(**settings).fit(cases, run_folder=tmp_path, resume=True)
+    assert same(weights(again), weights(whole))
+    pd.testing.assert_frame_equal(again.history_, whole.history_)
 
 
 def test_resuming_a_finished_training_gives_its_model(cases, tiny, weights, same, tmp_path):

@@ -15,13 +15,14 @@ import numpy as np
 from annotruth.choosing.comparison import Comparison
 from annotruth.choosing.crowd import NEED_OVERLAP, Crowd, look_at, refuse_crowd, refuse_without_overlap
 from annotruth.choosing.scores import KnownTruth, Predictions, agreement, swaps_classes, told_lengths
-from annotruth.choosing.trainings import Trained, Training, keep, read_kept, train
+from annotruth.choosing.trainings import LeaveOut, Trained, Training, keep, read_kept, train
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError, shorten
 from annotruth.fusion.gold import Gold
 from annotruth.io import refuse_used_folder
 from annotruth.methods import Task, make_method
 from annotruth.training.folds import check_fold, hold_out
+from annotruth.validation import one_of
 
 DEFAULT_METHODS: dict[Task, tuple[str, ...]] = {
     "masks": ("majority", "staple", "mean", "pixel-cm", "global-cm"),
@@ -35,6 +36,9 @@ TRAININGS = "trainings"
 UPPER_BOUNDS = ("clean", "oracle-cm")
 """Methods that look at the truth, and so are none that one could choose."""
 
+MIN_TO_LEAVE_OUT = 3
+"""Raters from which on each can be left out."""
+
 Progress = Callable[[str, int, int], None]
 """Told what is being done, how much of it is done, and of how much."""
 
@@ -45,6 +49,7 @@ def compare(
     *,
     folds: int = DEFAULT_FOLDS,
     seeds: int = 1,
+    leave_out: LeaveOut = "items",
     gold: Gold = None,
     folder: str | Path | None = None,
     progress: Progress | None = None,
@@ -62,6 +67,8 @@ def compare(
     ann : masks with images, or a label table with images or features
     methods : names; None = ``DEFAULT_METHODS`` of masks or label tables
     folds : into how many parts items are split, whole groups together
+    leave_out : "items" as told above; "raters" leaves each rater out once instead, whatever ``folds`` is, and judges
+        all items' predictions by what this rater says of them, whom the model has never heard
     seeds : how many trainings of each method and fold; from two on, their agreement is told
     gold : known truth of some items, as fusion takes it (``STAPLE().fit(ann, gold=…)``); None = the truth that the
         annotations carry. No method learns from it
@@ -82,15 +89,21 @@ def compare(
     (True, 2)
     """
     tell = progress or (lambda work, done, total: None)
+    one_of(leave_out, ("items", "raters"), "leave_out")
     chosen, crowd, notes = _checked(ann, methods, folds, seeds, settings, lambda *at: tell("Reading", *at))
+    by_whom = [ann]
+    if leave_out == "raters":
+        folds = _raters_to_leave_out(ann, crowd)
+        by_whom = [ann.take_raters([rater]) for rater in ann.raters]
+        notes.append(f"Each of {folds} raters was left out once, and predictions are judged by what that rater says.")
     truth = KnownTruth(ann, gold)
     plain = ann._with(truth=None)  # what is scored by must not be learnt from
     trainings = {
-        (method, seed, fold): Training(method, fold, folds, seed, settings, crowd.digest)
+        (method, seed, fold): Training(method, fold, folds, seed, settings, crowd.digest, leave_out)
         for seed, fold, method in product(range(seeds), range(folds), chosen)
     }
     for training in trainings.values():  # a setting or a method that does not go with these data is refused now
-        training.model(plain)._check(hold_out(plain, training.fold, folds)[0])
+        training.model(plain)._check(training.split(plain)[0])
     with _kept_in(folder) as kept:
         for number, training in enumerate(trainings.values()):
             tell(str(training), number, len(trainings))
@@ -101,12 +114,13 @@ def compare(
         scored = []
         for name in chosen:  # one method's predictions are in memory at a time
             mine = [[trainings[name, seed, fold] for fold in range(folds)] for seed in range(seeds)]
-            scored.append(_score(ann, truth, [[_reread(kept, one, plain) for one in each] for each in mine]))
+            found = [[_reread(kept, one, plain) for one in each] for each in mine]
+            scored.append(_score(ann, truth, found, list(zip(by_whom, _predicted(ann, found, leave_out)))))
     nothing = [np.zeros(ann.shape(index) if ann.kind == "masks" else (), np.uint8) for index in range(len(ann))]
     known = np.stack([one.known for one in scored])
     return Comparison(
         ann.kind, ann.items, ann.groups, tuple(chosen), folds, seeds, np.asarray(crowd.labelled.any(axis=1)),
-        np.stack([one.lengths for one in scored]), told_lengths(ann, nothing),
+        np.stack([one.lengths for one in scored]), np.sum([told_lengths(part, nothing) for part in by_whom], axis=0),
         np.array([one.swapped for one in scored]),
         None if seeds < 2 else np.array([one.agreement for one in scored]),
         known if np.isfinite(known).any() else None,
@@ -190,19 +204,47 @@ class _Scored:
     warned: tuple[str, ...]
 
 
-def _score(ann: Annotations, truth: KnownTruth, trained: Sequence[Sequence[Trained]]) -> _Scored:
-    """Score one method's trainings, by seed and fold."""
-    by_seed: list[Predictions] = []
-    for of_folds in trained:
-        found = {item: one for each in of_folds for item, one in zip(each.items, each.predictions)}
-        by_seed.append([found[item] for item in ann.items])
+def _predicted(
+    ann: Annotations, trained: Sequence[Sequence[Trained]], leave_out: LeaveOut
+) -> Iterator[list[Predictions]]:
+    """One method's predictions of all items by seed: together, or of the trainings without each of the raters."""
+    if leave_out == "raters":
+        for number in range(len(ann.raters)):
+            yield [list(of_seed[number].predictions) for of_seed in trained]
+        return
+    found = [{item: one for each in of_seed for item, one in zip(each.items, each.predictions)} for of_seed in trained]
+    yield [[of_seed[item] for item in ann.items] for of_seed in found]
+
+
+def _score(
+    ann: Annotations,
+    truth: KnownTruth,
+    trained: Sequence[Sequence[Trained]],
+    judged: Sequence[tuple[Annotations, list[Predictions]]],
+) -> _Scored:
+    """Score one method's trainings, by seed and fold; ``judged`` are predictions by seed, beside who judges them."""
     every = [each for of_folds in trained for each in of_folds]
-    agreed = agreement(ann, by_seed)
+    predictions = [one for _, by_seed in judged for one in by_seed]
+    agreed = [found for _, by_seed in judged if (found := agreement(ann, by_seed)) is not None]
+    lengths = [np.mean([told_lengths(part, one) for one in by_seed], axis=0) for part, by_seed in judged]
     return _Scored(
-        np.mean([told_lengths(ann, one) for one in by_seed], axis=0),
-        any(swaps_classes(ann, one) for one in by_seed),
-        float("nan") if agreed is None else float(agreed.mean()),
-        np.mean([truth.scores(one) for one in by_seed], axis=0),
+        np.sum(lengths, axis=0),
+        any(swaps_classes(ann, one) for one in predictions),
+        float(np.mean(agreed)) if agreed else float("nan"),
+        np.mean([truth.scores(one) for one in predictions], axis=0),
         float(np.mean([each.seconds for each in every])),
         tuple(dict.fromkeys(warning for each in every for warning in each.warnings)),
     )
+
+
+def _raters_to_leave_out(ann: Annotations, crowd: Crowd) -> int:
+    """How many raters there are, each to be left out once; refuses where what is left would be too little."""
+    silent = [name for name, labelled in zip(ann.raters, crowd.by_rater) if not labelled]
+    if silent:
+        raise InputError(f"{shorten(silent)} labelled nothing, and so cannot be left out to judge by. Take them away.")
+    if len(ann.raters) < MIN_TO_LEAVE_OUT:
+        raise InputError(
+            f"To leave raters out, there must be at least {MIN_TO_LEAVE_OUT}, not {len(ann.raters)}: the others must "
+            "still differ. Leave out items instead."
+        )
+    return len(ann.raters)

@@ -1,6 +1,7 @@
 """The trainings of a comparison: every method on every fold with every seed, each kept when it is done.
 
 FOLDER/<method>-fold-<fold>-seed-<seed>.npz    predictions of the fold's items, and what the training was asked for
+FOLDER/<method>-rater-<rater>-seed-<seed>.npz  the same, of all items, without this rater
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from torch import nn
@@ -29,15 +30,19 @@ from annotruth.training.runs import make_model
 from annotruth.training.segmenter import Segmenter
 from annotruth.training.storage import to_json
 
+LeaveOut = Literal["items", "raters"]
+
 
 @dataclass(frozen=True)
 class Training:
-    """One training: a method that learns from all folds but one.
+    """One training: a method that learns from all folds but one, or from all raters but one.
 
     Attributes
     ----------
+    fold, folds : the part that is left out, and of how many: of the items, or a rater's position among all
     settings : of the estimator, beside method and seed
     data : digest of the annotations
+    leave_out : "items" or "raters"
     """
 
     method: str
@@ -46,20 +51,32 @@ class Training:
     seed: int
     settings: Mapping[str, Any]
     data: str
+    leave_out: LeaveOut = "items"
+
+    @property
+    def _word(self) -> str:
+        return "fold" if self.leave_out == "items" else "rater"
 
     @property
     def file(self) -> str:
-        return f"{self.method}-fold-{self.fold}-seed-{self.seed}.npz"
+        return f"{self.method}-{self._word}-{self.fold}-seed-{self.seed}.npz"
 
     def __str__(self) -> str:
-        return f"{self.method}, fold {self.fold + 1} of {self.folds}, seed {self.seed}"
+        return f"{self.method}, {self._word} {self.fold + 1} of {self.folds}, seed {self.seed}"
+
+    def split(self, annotations: Annotations) -> tuple[Annotations, Annotations]:
+        """What is learnt from, and what is predicted: items held out, or all items, without having heard one rater."""
+        if self.leave_out == "items":
+            return hold_out(annotations, self.fold, self.folds)
+        left_out = annotations.raters[self.fold]
+        return annotations.take_raters([name for name in annotations.raters if name != left_out]), annotations
 
     def configuration(self, annotations: Annotations) -> dict[str, Any]:
         """All that determines the result; a result on disk counts if this is still the same."""
         options = vars(make_method(self.method, annotations.kind))
         asked = {
             "method": self.method, "options": options, "fold": self.fold, "folds": self.folds, "seed": self.seed,
-            "settings": dict(self.settings), "data": self.data, "annotruth": __version__,
+            "leave out": self.leave_out, "settings": dict(self.settings), "data": self.data, "annotruth": __version__,
         }  # fmt: skip
         return json.loads(json.dumps(asked, default=_as_text))
 
@@ -85,8 +102,8 @@ class Trained:
 
 
 def train(training: Training, annotations: Annotations) -> Trained:
-    """Train on all folds but one, of which every item is then predicted: the model has never seen these at all."""
-    to_learn, held_out = hold_out(annotations, training.fold, training.folds)
+    """Train on what is not left out, and predict: items that the model has never seen, or of an unheard rater, all."""
+    to_learn, held_out = training.split(annotations)
     started = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", AnnotruthWarning)  # kept in the result instead

@@ -53,10 +53,10 @@ def check(
         raise typer.Exit(2)
 
 
-def print_problems(problems: list[Problem], every: bool = False) -> None:
-    """Print problems, those that are alike as one unless every single one is wanted."""
+def print_problems(problems: list[Problem], every: bool = False, listed_by: str = "--all lists them") -> None:
+    """Print problems, those that are alike as one unless every single one is wanted; ``listed_by`` lists the others."""
     for alike in [[problem] for problem in problems] if every else group_alike(problems):
-        _print(alike)
+        _print(alike, listed_by)
 
 
 def group_alike(problems: list[Problem]) -> list[list[Problem]]:
@@ -87,7 +87,7 @@ def _without_names(problem: Problem) -> str:
     return re.sub(r"[0-9]+", "0", text)
 
 
-def _print(alike: list[Problem]) -> None:
+def _print(alike: list[Problem], listed_by: str) -> None:
     """Print a problem; of many that are alike the message once, how often it holds, and the first files."""
     from annotruth.io.problems import place
 
@@ -102,7 +102,7 @@ def _print(alike: list[Problem]) -> None:
     for problem in alike[:MAX_SHOWN]:
         _say(f"  {escape(place(problem.file, problem.case, problem.rater))}")
     if count > MAX_SHOWN:
-        _say(f"  … and {count - MAX_SHOWN} more (--all lists them).")
+        _say(f"  … and {count - MAX_SHOWN} more ({listed_by}).")
 
 
 def _say(line: str) -> None:

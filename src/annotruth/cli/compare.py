@@ -6,14 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
-from rich.table import Table
 
 from annotruth.cli.options import Duplicates, Features, Images, Network, Output, Quiet
-from annotruth.cli.printing import escape, progress_bar, screen
+from annotruth.cli.printing import print_comparison, progress_bar, screen
 from annotruth.errors import InputError
 
 if TYPE_CHECKING:
-    from annotruth.choosing import Comparison
     from annotruth.data.annotations import Annotations
 
 
@@ -30,6 +28,12 @@ def compare(
     ] = None,
     folds: Annotated[int, typer.Option(help="Into how many parts cases are split, each held out once.")] = 3,
     seeds: Annotated[int, typer.Option(min=1, help="Trainings of each method and fold.")] = 1,
+    leave_out: Annotated[
+        str,
+        typer.Option(
+            metavar="items|raters", help="What is held out to judge by: parts of the cases, or each rater once."
+        ),
+    ] = "items",
     gold: Annotated[
         Optional[Path],
         typer.Option(help="Known truth to judge by: a folder of masks, by default truth/; for a label table, a table."),
@@ -50,7 +54,7 @@ def compare(
     from annotruth.reporting.comparison import write_comparison
 
     names = None if methods is None else [name.strip() for name in methods.split(",") if name.strip()]
-    settings: dict[str, Any] = {"network": network, "max_epochs": epochs}
+    settings: dict[str, Any] = {"network": network, "max_epochs": epochs, "leave_out": leave_out}
     screen.print(f"{annotations!r} in {cases}")
     with progress_bar(quiet) as tell:
         found = compare_methods(
@@ -58,9 +62,7 @@ def compare(
             **{name: value for name, value in settings.items() if value is not None},
         )  # fmt: skip
     page = write_comparison(found, output)
-    _print_table(found)
-    for sentence in found.advice:
-        screen.print(escape(sentence), highlight=False)
+    print_comparison(found)
     screen.print(f"Open [bold]{page}[/] in a browser.")
 
 
@@ -84,27 +86,3 @@ def _load(cases: Path, gold: Path | None, inputs: dict[str, Path | None], duplic
         raise InputError(f"{cases}: a {source.name} needs its pictures, --images FOLDER, or features, --features FILE.")
     truth = None if gold is None else source.find_truth(gold)
     return load(cases, truth, images=inputs["images"], features=inputs["features"], duplicates=duplicates)
-
-
-def _print_table(found: Comparison) -> None:
-    rows = found.table
-    table = Table(title="Methods on held-out items, the best first")
-    table.add_column("method")
-    heads = {"message": "nats per item", "behind": "behind the best", "shorter": "shorter than without"}
-    heads |= {"agreement": "agreement of seeds", found.score_name: found.score_name, "seconds": "seconds"}
-    for head in (heads[name] for name in heads if name in rows):
-        table.add_column(head, justify="right")
-    for row in rows.to_dict("records"):
-        written = {
-            "message": f"{row['message']:.{found.digits}f}",
-            "behind": f"{row['behind']:.{found.digits}f} ± {row['behind_error']:.{found.digits}f}"
-            if row["behind"]
-            else "–",
-            "shorter": f"{row['shorter']:.0%}",
-            "agreement": f"{row.get('agreement', 0):.3f}",
-            found.score_name: f"{row.get(found.score_name, 0):.3f}",
-            "seconds": f"{row['seconds']:.1f}",
-        }
-        style = "bold" if row["recommended"] else None
-        table.add_row(escape(row["method"]), *[written[name] for name in heads if name in rows], style=style)
-    screen.print(table)

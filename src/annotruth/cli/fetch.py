@@ -20,18 +20,22 @@ def fetch(
 ) -> None:
     """Fetch a published data set, or say where to register for it and what to put where.
 
-    Files are compared with their checksums, and a broken download is gone on with by calling again.
+    Files are compared with their checksums where these are known, and a broken download is gone on with by calling
+    again.
     """
     from annotruth.io.published import PUBLISHED
     from annotruth.io.published import fetch as fetch_data
+    from annotruth.parallel.signals import hint_if_stopped
 
     if name is None:
         for key, known in PUBLISHED.items():
-            how = "" if known.archives else " (by hand)"
+            compared = all(archive.checksum for archive in known.archives)
+            how = " (by hand)" if not known.archives else "" if compared else " (no checksum is known)"
             screen.print(f"{key}{how}: {escape(known.title)}", highlight=False)
         return
     folder = output or Path(name)
-    with progress_bar(quiet) as tell:
+    hint = "What was fetched is kept: the same command goes on from there."
+    with hint_if_stopped(lambda: hint), progress_bar(quiet) as tell:
         for sentence in fetch_data(name, folder, tell):
             screen.print(f"Fetched {escape(sentence)}", highlight=False)
     known = PUBLISHED[name]

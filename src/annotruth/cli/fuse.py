@@ -76,6 +76,6 @@ def _fuse_objects(source: Path, output: Path, options: dict[str, Any], overwrite
         table.add_row(*(escape(value) for value in row.values()))
     screen.print(table)
     screen.print(f"{len(fused.truth_)} objects, of {len(fused.candidates_)} that anybody marked: {escape(output)}.")
-    print_problems(problems)
+    print_problems(problems, listed_by="annotruth check --all lists them")
     if any(problem.severity == "fatal" for problem in problems):
         raise typer.Exit(1)

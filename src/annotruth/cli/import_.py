@@ -50,20 +50,22 @@ def import_(
     stays as it is.
     """
     from annotruth.io import import_source
+    from annotruth.parallel.signals import hint_if_stopped
 
     columns = {"item": item, "rater": rater, "label": label, "raters": raters}
     masks = {"colours": colour or None, "resize": resize or None}
     kind = kind or _kind_by_options(source, columns, masks)
     inputs = {"images": images, "duplicates": duplicates, **columns, **masks}
     inputs |= dict(option_value(text) for text in option or [])
-    with progress_bar(quiet) as tell:
+    hint = "Nothing was written, as the folder appears when it is whole: the same command begins again."
+    with hint_if_stopped(lambda: hint), progress_bar(quiet) as tell:
         imported = import_source(
             source, output, kind, strict=strict, overwrite=overwrite,
             progress=lambda done, total: tell("Importing", done, total),
             **{name: value for name, value in inputs.items() if value is not None},
         )  # fmt: skip
     print_imported(imported)
-    if imported.skipped:
+    if not imported.is_whole:
         raise typer.Exit(1)
 
 
@@ -88,7 +90,7 @@ def print_imported(imported: Imported, most: int = 20) -> None:
     screen.print(f"Classes: {escape(shorten(list(imported.classes), most))}.", highlight=False)
     for note in imported.notes:
         screen.print(escape(note), highlight=False)
-    print_problems(imported.problems)
+    print_problems(imported.problems, listed_by="dataset.json lists them")
     if imported.skipped:
         screen.print(f"{len(imported.skipped)} left out because something is wrong; dataset.json lists them.")
     screen.print(f"Written to {escape(imported.output)}.", highlight=False)

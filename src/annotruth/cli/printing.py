@@ -14,6 +14,8 @@ from rich.table import Table
 if TYPE_CHECKING:
     import pandas as pd
 
+    from annotruth.choosing import Comparison
+
 screen = Console(soft_wrap=True)  # a path or a command broken over two lines cannot be copied
 
 
@@ -41,6 +43,33 @@ def print_raters(ranked: Mapping[str, Any] | pd.DataFrame, most: int = 20) -> No
     screen.print(table)
     if len(ranked["rater"]) > most:
         screen.print(f"… and {len(ranked['rater']) - most} more.")
+
+
+def print_comparison(found: Comparison) -> None:
+    """A table of the methods that were compared, and which to take."""
+    rows = found.table
+    table = Table(title="Methods on held-out items, the best first")
+    table.add_column("method")
+    heads = {"message": "nats per item", "behind": "behind the best", "shorter": "shorter than without"}
+    heads |= {"agreement": "agreement of seeds", found.score_name: found.score_name, "seconds": "seconds"}
+    for head in (heads[name] for name in heads if name in rows):
+        table.add_column(head, justify="right")
+    for row in rows.to_dict("records"):
+        written = {
+            "message": f"{row['message']:.{found.digits}f}",
+            "behind": f"{row['behind']:.{found.digits}f} ± {row['behind_error']:.{found.digits}f}"
+            if row["behind"]
+            else "–",
+            "shorter": f"{row['shorter']:.0%}",
+            "agreement": f"{row.get('agreement', 0):.3f}",
+            found.score_name: f"{row.get(found.score_name, 0):.3f}",
+            "seconds": f"{row['seconds']:.1f}",
+        }
+        style = "bold" if row["recommended"] else None
+        table.add_row(escape(row["method"]), *[written[name] for name in heads if name in rows], style=style)
+    screen.print(table)
+    for sentence in found.advice:
+        screen.print(escape(sentence), highlight=False)
 
 
 def escape(value: object) -> str:

@@ -24,12 +24,13 @@ from annotruth.cli.options import (
     option_value,
     whole_numbers,
 )
-from annotruth.cli.printing import print_raters, progress_bar, screen
+from annotruth.cli.printing import print_comparison, print_raters, progress_bar, screen
 from annotruth.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from annotruth.data.annotations import Annotations
     from annotruth.io import Problem
     from annotruth.training import Classifier, Segmenter
     from annotruth.training.runs import Run
@@ -46,7 +47,10 @@ def train(
     duplicates: Duplicates = "error",
     method: Annotated[
         Optional[str],
-        typer.Option(help="How to learn: by default pixel-cm, global-cm for a table; an unknown name lists the known."),
+        typer.Option(
+            help="How to learn: by default pixel-cm, global-cm for a table; auto compares some first, as `compare` "
+            "does, and takes the best; an unknown name lists the known."
+        ),
     ] = None,
     network: Network = None,
     plan: Annotated[
@@ -126,6 +130,7 @@ def train(
 
     from annotruth.io.locks import only_writer
     from annotruth.parallel.signals import hint_if_stopped
+    from annotruth.training.auto import AUTO
     from annotruth.training.plan import Plan
     from annotruth.training.runs import make_model, read_cases, refuse_used_run, train_run
     from annotruth.training.trainer import Processes
@@ -143,6 +148,13 @@ def train(
     if not begun and first:
         refuse_used_run(output, overwrite)
     with hint_if_stopped(lambda: again if runs else ""), only_writer(output) if first else nullcontext():
+        if models and models[0].method == AUTO:
+            if not runs:
+                plain = make_model(annotations, {**asked[0], "method": "majority"}, progress=False)
+                read_cases(plain, annotations, known_masks, partial(_find_problems, cases, data))
+                runs = _begin(output, cases, models, data, known_masks, overwrite, fold == "all")
+            runs = _choose(models[0], annotations, output, runs, quiet)
+            models = [make_model(annotations, run.params, progress=not quiet) for run in runs]
         for number, model in enumerate(models):
             with progress_bar(quiet or not first) as tell:
                 read = read_cases(
@@ -242,6 +254,21 @@ def _begin(
     if every_fold:
         return start_folds(output, cases, asked[0], overwrite, inputs, known_masks)
     return [start_run(output, cases, asked[0], overwrite, inputs, known_masks)]
+
+
+def _choose(
+    model: Segmenter | Classifier, annotations: Annotations, output: Path, runs: list[Run], quiet: bool
+) -> list[Run]:
+    """Runs with the method that a comparison recommends, which is kept in the folder and goes on if cut off."""
+    from annotruth.reporting.comparison import write_comparison
+    from annotruth.training.auto import COMPARISON, compare_for
+    from annotruth.training.runs import settle_method
+
+    with progress_bar(quiet) as tell:
+        found = compare_for(model, annotations, output, progress=tell)
+    write_comparison(found, output / COMPARISON)
+    print_comparison(found)
+    return [settle_method(run, found.recommended) for run in runs]
 
 
 def _tell_what_next(output: Path, runs: list[Run]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,6 +23,7 @@ from annotruth.validation import (
     finite_image,
     highest_label,
     mask_labels,
+    one_of,
     same_grid,
     strange_labels,
     unique_names,
@@ -393,6 +395,29 @@ class Annotations:
             spacing=part(self._spacing),
         )  # fmt: skip
 
+    def take_raters(self, raters: Sequence[str]) -> Annotations:
+        """The annotations of some raters, by name, in the order given; items and classes stay as they are.
+
+        Examples
+        --------
+        >>> two = Annotations.from_answers(np.array([[0, 1, 1], [1, 1, 0]])).take_raters(["rater_3", "rater_1"])
+        >>> two.answer_matrix()
+        array([[1, 0],
+               [0, 1]], dtype=int16)
+        """
+        places = np.array([self.raters.index(one_of(name, self.raters, "rater")) for name in raters], dtype=np.int64)
+
+        def part(values: ArrayLike | None) -> Any:
+            if values is None or isinstance(values, np.ndarray):
+                return None if values is None else values[:, places]
+            return [Lazy(partial(_some, one, places), (len(places), *_shape_of(one)[1:])) for one in values]
+
+        return self._with(
+            raters=raters, masks=part(self._masks), negatives=part(self._negatives),
+            answers=None if self._answers is None else self._answers.take_raters(places, len(self.raters)),
+            rater_info={name: info for name, info in self.rater_info.items() if name in raters},
+        )  # fmt: skip
+
     def with_truth(self, truth: ArrayLike) -> Annotations:
         """The same annotations with other true masks (items, *spatial), 255 = unknown."""
         return self._with(truth=truth)
@@ -452,6 +477,11 @@ def _numbered(what: str, count: int, first: int = 0) -> list[str]:
 def _read(value: Any) -> np.ndarray:
     """Give an array, whether it is there or must be read."""
     return value.read() if isinstance(value, Lazy) else np.asarray(value)
+
+
+def _some(value: Any, places: np.ndarray) -> np.ndarray:
+    """Some of the raters' masks of an item."""
+    return _read(value)[places]
 
 
 def _shape_of(value: Any) -> tuple[int, ...]:

@@ -47,6 +47,14 @@ class Answers:
         kept = item >= 0
         return sort_answers(item[kept], self.rater[kept], self.label[kept])
 
+    def take_raters(self, raters: np.ndarray, n_raters: int) -> Answers:
+        """Keep the answers of some raters, renumbered in the order given."""
+        new_position = np.full(n_raters, -1, dtype=np.int32)
+        new_position[raters] = np.arange(len(raters), dtype=np.int32)
+        rater = new_position[self.rater]
+        kept = rater >= 0
+        return sort_answers(self.item[kept], rater[kept], self.label[kept])
+
     def matrix(self, n_items: int, n_raters: int) -> np.ndarray:
         """Give the dense table (items, raters), -1 = missing. Only for tables small enough to be dense."""
         dense = np.full((n_items, n_raters), MISSING_LABEL, dtype=np.int16)

@@ -26,11 +26,14 @@ DAMAGED = (
 )  # fmt: skip
 """What a damaged archive may raise, beside InputError, which is a ValueError too."""
 
-_unpacked: dict[tuple[Path, int, int], tempfile.TemporaryDirectory[str]] = {}
+_unpacked: dict[tuple[tuple[Path, int, int], ...], tempfile.TemporaryDirectory[str]] = {}
 
 
 def open_archive(path: str | Path) -> Path:
     """Give the folder of an archive's files, unpacked once; any other path as it is.
+
+    Of a folder that holds archives and nothing else, as jobs are downloaded one by one, it gives a folder with a folder
+    for each.
 
     Examples
     --------
@@ -41,15 +44,35 @@ def open_archive(path: str | Path) -> Path:
     ['annotations.xml']
     """
     path = Path(path)
-    if path.suffix.lower() != ".zip" or not path.is_file():
+    archives = [path] if _is_archive(path) else _archives_in(path)
+    if not archives:
         return path
-    about = path.stat()
-    key = (path.resolve(), about.st_mtime_ns, about.st_size)
+    about = [(archive, archive.stat()) for archive in archives]
+    key = tuple((archive.resolve(), known.st_mtime_ns, known.st_size) for archive, known in about)
+    name = path.stem if path.is_file() else path.resolve().name
     if key not in _unpacked:
         folder: tempfile.TemporaryDirectory[str] = tempfile.TemporaryDirectory(prefix="annotruth-")
-        _unpack(path, Path(folder.name) / path.stem)
+        home = Path(folder.name) / name
+        if path.is_dir():
+            home.mkdir()
+        for archive in archives:
+            _unpack(archive, home / archive.stem if path.is_dir() else home)
         _unpacked[key] = folder
-    return Path(_unpacked[key].name) / path.stem
+    return Path(_unpacked[key].name) / name
+
+
+def _is_archive(path: Path) -> bool:
+    return path.suffix.lower() == ".zip" and path.is_file()
+
+
+def _archives_in(folder: Path) -> list[Path]:
+    """The archives in a folder that holds nothing else; those of one name but for capitals are somebody's mistake."""
+    try:
+        entries = sorted(each for each in folder.iterdir() if not each.name.startswith("."))
+    except OSError:  # a file, or nothing at all
+        return []
+    alike = len({each.stem for each in entries}) < len(entries)
+    return entries if entries and not alike and all(_is_archive(each) for each in entries) else []
 
 
 def _unpack(path: Path, folder: Path) -> None:

@@ -162,7 +162,7 @@ class Contents:
         bare = [item.name for item in self.items if not item.masks]
         if bare:
             message = f"nobody labelled {len(bare)} of the images: {shorten(bare)}."
-            report(Problem("warning", path, None, None, message))
+            report(Problem("warning", path, None, None, message, incomplete=True))
 
 
 def _lazy_image(item: Item) -> Lazy | None:
@@ -231,6 +231,29 @@ def name_raters(names: Mapping[Any, str]) -> dict[Any, str]:
     alike = [name.casefold() for name in safe.values()]
     apart = {key: name if alike.count(name.casefold()) == 1 else f"{name} ({key})" for key, name in safe.items()}
     return _tell_apart({key: safe_name(name) for key, name in apart.items()})
+
+
+def warn_of_namesakes(path: Path, shown: Mapping[Any, str], named: Mapping[Any, str], report: Report) -> None:
+    """Warn of raters whom the source shows under one name.
+
+    Parameters
+    ----------
+    shown, named : by the source's own key, what it shows and what :func:`name_raters` made of it
+
+    Examples
+    --------
+    >>> shown = {7: "Ann", 9: "Ann"}
+    >>> warn_of_namesakes(Path("export.json"), shown, name_raters(shown), print)
+    export.json (rater Ann): 2 raters are shown by this name. They are told apart: Ann (7), Ann (9).
+    """
+    alike: dict[str, list[str]] = {}
+    for key, name in shown.items():
+        alike.setdefault(name, []).append(named[key])
+    for name, apart in alike.items():
+        if len(apart) > 1:
+            message = f"{len(apart)} raters are shown by this name."
+            advice = f"They are told apart: {shorten(apart)}."
+            report(Problem("warning", path, None, name, message, advice, incomplete=True))
 
 
 def safe_name(name: str) -> str:

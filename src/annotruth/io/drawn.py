@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
-from pathlib import Path, PurePosixPath
+from functools import cached_property, lru_cache, partial
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from annotruth.errors import InputError, shorten
-from annotruth.io.contents import Contents, Item, Mask, name_items, name_raters
-from annotruth.io.files import case_of, image_header, suffix_of
+from annotruth.io.contents import Contents, Item, Mask, name_items, name_raters, warn_of_namesakes
+from annotruth.io.files import image_header
+from annotruth.io.image_search import find_below, find_image, folders_of_images, images_below, put_images
 from annotruth.io.names import refuse_unwritable
 from annotruth.io.problems import Problem, Report, place, reporting
 from annotruth.io.rasterise import MAX_PIXELS
@@ -67,7 +67,8 @@ class Drawn:
 
     def size_of(self, image: str) -> tuple[int, int]:
         """An image's (height, width), from its file: for tools that do not write it down."""
-        file = find_image([image, self._aliases.get(image, image)], self._look_in)
+        names = [image, self._aliases.get(image, image)]
+        file = find_image(names, self._look_in) or find_below(names, self._below)
         if file is None:
             raise InputError(
                 f"the file does not tell the size of the image {image}, and the image was not found. "
@@ -79,6 +80,10 @@ class Drawn:
     @property
     def _look_in(self) -> list[Path]:
         return folders_of_images(self._path, self._images)
+
+    @cached_property
+    def _below(self) -> dict[str, list[Path]]:
+        return images_below(self._path, self._look_in)
 
     def declare(self, labels: Sequence[str]) -> None:
         """Name classes in the order in which they shall be numbered; others follow as they are met."""
@@ -132,6 +137,7 @@ class Drawn:
         if len(classes) > MAX_MASK_CLASSES:
             raise InputError(f"{self._path}: {len(classes)} classes; masks hold at most {MAX_MASK_CLASSES}.")
         names, raters = name_items(list(self._pictures)), name_raters(self._raters)
+        warn_of_namesakes(self._path, self._raters, raters, self._report)
         items = []
         for path, picture in self._pictures.items():
             masks = {
@@ -177,6 +183,7 @@ class Answered:
         """Give all answers, with the images that were found."""
         paths = list(dict.fromkeys(row["item"] for row in self._rows))
         names, raters = name_items(paths), name_raters(self._raters)
+        warn_of_namesakes(self._path, self._raters, raters, self._report)
         items = put_images(
             [Item(names[path], (), origin=self._origins.get(path, path)) for path in paths],
             [(path,) for path in paths], self._path, folders_of_images(self._path, self._images), self._report,
@@ -194,85 +201,6 @@ class Answered:
         return Contents(None, items, table, truth, rater_info=info, notes=self.notes)
 
 
-def folders_of_images(source: Path, images: Path | None) -> list[Path]:
-    """Where to look for images: where they are said to be, or in the source, or beside it."""
-    if images is not None and not images.is_dir():
-        raise InputError(f"{images}: there is no such folder of images.")
-    home = source if source.is_dir() else source.parent
-    return [images] if images is not None else [home, home / "images"]
-
-
-def put_images(
-    items: list[Item], paths: Sequence[Sequence[str]], source: Path, look_in: list[Path], report: Report,
-    notes: list[str],
-) -> list[Item]:  # fmt: skip
-    """Put images to items, by the paths that the source gives; where some are found, items without one are left out.
-
-    Parameters
-    ----------
-    paths : each item's image, as the source names it, and other names
-    look_in : folders
-    """
-    found = [find_image(each, look_in) for each in paths]
-    if not any(found):
-        notes.append("No image was found, so the cases have none; --images names their folder.")
-        return items
-    _warn_of_unused([file for file in found if file is not None], report)
-    kept = []
-    for item, (path, *_), file in zip(items, paths, found):
-        if file is None:
-            message = f"there is no image {path} in {shorten(list(map(str, look_in)))}, as there is for others."
-            report(Problem("fatal", source, item.name, None, message, "Add the image, or remove its annotations."))
-            continue
-        with reporting(report, file, item.name):
-            size = image_header(file, 2, place(file, item.name)).shape[1:]
-            if item.shape and size != item.shape:
-                here, there = ("×".join(map(str, each)) for each in (size, item.shape))
-                raise InputError(f"the image has {here} pixels, its annotations say {there}. Give the image drawn on.")
-            item.image = file
-            kept.append(item)
-    return kept
-
-
-def _warn_of_unused(found: list[Path], report: Report) -> None:
-    """Warn of images that lie beside those found, and that nothing speaks of."""
-    used = set(found)
-    for folder in dict.fromkeys(file.parent for file in found):
-        files = (file for file in sorted(folder.iterdir()) if suffix_of(file) is not None and file.is_file())
-        unused = [file.name for file in files if file not in used]
-        if unused:
-            message = f"there are no annotations of {len(unused)} of the images: {shorten(unused)}."
-            report(Problem("warning", folder, None, None, message, "They are left out."))
-
-
-def find_image(paths: Sequence[str], folders: Sequence[Path]) -> Path | None:
-    """Find an image below the folders, never outside, in a format we know: by its path, or the end of it.
-
-    Small letters and capitals are the same, and a name without a suffix (CVAT's frames) may have any.
-    """
-    for path in dict.fromkeys(paths):
-        parts = [part for part in PurePosixPath(path.replace("\\", "/")).parts if part not in ("/", "..", ".")]
-        for folder in folders:
-            for start in range(len(parts)):
-                file = folder.joinpath(*parts[start:])
-                if suffix_of(file) is not None and file.is_file():
-                    return file
-                if file.parent.is_dir():
-                    found = _images_in(file.parent, file.parent.stat().st_mtime_ns).get(file.name.lower())
-                    if found is not None:
-                        return found
-    return None
-
-
-@lru_cache(maxsize=8)
-def _images_in(folder: Path, changed: int) -> dict[str, Path]:
-    """Images of a folder by name in small letters, with and, where that is one alone, without the suffix."""
-    files = [file for file in sorted(folder.iterdir()) if suffix_of(file) is not None and file.is_file()]
-    stems = Counter(case_of(file).lower() for file in files)
-    alone = {case_of(file).lower(): file for file in files if stems[case_of(file).lower()] == 1}
-    return alone | {file.name.lower(): file for file in files}
-
-
 @contextmanager
 def parsing(report: Report, file: Path, case: str | None = None, rater: str | None = None) -> Iterator[None]:
     """Report what is wrong inside, also what a reader meets in a file that is not as its tool writes it."""
@@ -286,10 +214,21 @@ def parsing(report: Report, file: Path, case: str | None = None, rater: str | No
             raise InputError(f"this is not as the tool writes it ({what}). Export it anew, or correct it.") from error
 
 
+EVERYBODYS = ("annotations", "instances_default", "person_keypoints_default", "result", "export", "via_project",
+              "via_region_data")  # fmt: skip
+"""Names that tools give to everybody's file or folder."""
+
+
 def rater_of_file(file: Path) -> str:
-    """Name a rater after a file, or after its folder where the file's name is the one that the tool gives to all."""
-    everybodys = ("annotations", "instances_default", "result", "export", "via_project", "via_region_data")
-    return file.parent.name if file.stem.lower() in everybodys and file.parent.name else file.stem
+    """Name a rater after a file, or after its folder where the file's name is the one that the tool gives to all.
+
+    Examples
+    --------
+    >>> rater_of_file(Path("jobs/ann/annotations/instances_default.json")), rater_of_file(Path("jobs/bob.json"))
+    ('ann', 'bob')
+    """
+    parts = [file.stem, *reversed(file.parts[:-1])]
+    return next((part for part in parts if part and part.lower() not in EVERYBODYS), file.stem)
 
 
 def files_at(path: Path, pattern: str) -> list[Path]:

@@ -1,6 +1,7 @@
 """Archives from the net: fetched whole or gone on with, compared with their checksum, and unpacked nowhere but below.
 
-``published`` says which data sets there are and where.
+``published`` says which data sets there are and where. Pooch does most of this, but begins a download that broke off
+anew, which for archives of many gigabytes matters more than the lines it would save.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ from annotruth.io.files import DATASET_FILE, suffix_of
 from annotruth.io.formats import EXACT_SUFFIXES
 from annotruth.io.locks import only_writer
 from annotruth.io.names import to_cell
-from annotruth.io.problems import Problem, Progress, refuse, reporting
+from annotruth.io.problems import Problem, Progress, Refused, Report, refuse, reporting
 from annotruth.io.sources import SOURCES, accept_inputs, find_source
 from annotruth.io.sources.imports import ImportSource, report_irregular
 from annotruth.io.writing import atomic, refuse_used_folder, write_image_file, write_mask_file
@@ -61,6 +61,11 @@ class Imported:
     def skipped(self) -> list[Problem]:
         """What was left out because something is wrong with it."""
         return [problem for problem in self.problems if problem.severity == "fatal"]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of the source was taken in, as it is there."""
+        return not any(problem.severity == "fatal" or problem.incomplete for problem in self.problems)
 
 
 def import_source(
@@ -113,6 +118,8 @@ def import_source(
         problems: list[Problem] = []
 
         def report(problem: Problem) -> None:
+            if strict and problem.incomplete:
+                raise Refused(problem)
             if strict:
                 refuse(problem)
             problems.append(problem)
@@ -125,10 +132,12 @@ def import_source(
         with _beside(output) as folder:
             counts: Counter[str] = Counter()
             if contents.answers is not None:
-                n_items, kind = (
-                    _write_answers(folder, path, contents, inputs.get("duplicates", "error"), counts),
-                    "labels",
-                )
+                duplicates = inputs.get("duplicates", "error")
+                if duplicates == "error":
+                    _leave_contradictions_out(path, contents, report)
+                if contents.answers.empty:
+                    raise InputError(_nothing(path, found, problems))
+                n_items, kind = _write_answers(folder, path, contents, duplicates, counts), "labels"
             else:
                 n_items, kind = _write_cases(folder, contents, report, progress, counts), "masks"
             if not counts:
@@ -167,11 +176,11 @@ def _tidy(output: Path) -> None:
 def _beside(output: Path) -> Iterator[Path]:
     """Give a new folder beside ``output`` that takes its place if all goes well, and is gone otherwise."""
     folder = output.with_name(f".{output.name}.annotruth-{uuid.uuid4().hex[:8]}")
+    old = output.with_name(f"{folder.name}-old")
     try:
         folder.mkdir(parents=True)
         yield folder
         if output.exists():
-            old = output.with_name(f"{folder.name}-old")
             output.rename(old)
             folder.rename(output)
             shutil.rmtree(old, ignore_errors=True)
@@ -180,6 +189,8 @@ def _beside(output: Path) -> Iterator[Path]:
     except OSError as error:
         raise AnnotruthError(f"{output}: could not be written: {error.strerror or error}.") from error
     finally:
+        if old.exists() and not output.exists():  # ended between the two
+            old.rename(output)
         shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -236,6 +247,27 @@ def _geometry(folder: Path, item: Item) -> Iterator[Path | None]:
         yield template
     finally:
         template.unlink()
+
+
+def _leave_contradictions_out(path: Path, contents: Contents, report: Report) -> None:
+    """Leave out, and report, what a rater said of an item where that contradicts what the same rater said of it."""
+    assert contents.answers is not None
+    names = contents.answers[["item", "rater", "label"]].astype(str)
+    different = names.drop_duplicates()
+    different = different[different.duplicated(["item", "rater"], keep=False)]
+    if different.empty:
+        return
+    for (item, rater), labels in different.groupby(["item", "rater"], sort=False)["label"]:
+        message = f"the rater gave this item different labels ({shorten(list(labels))}); none is taken."
+        advice = "Remove the wrong rows, or accept the last of each: --duplicates keep-last."
+        report(Problem("fatal", path, str(item), str(rater), message, advice))
+    pairs = pd.MultiIndex.from_frame(names[["item", "rater"]])
+    is_sound = ~pairs.isin(pd.MultiIndex.from_frame(different[["item", "rater"]]))
+    contents.answers = contents.answers[is_sound]
+    items, raters = set(names["item"][is_sound]), set(names["rater"][is_sound])
+    contents.items = [item for item in contents.items if item.name in items]
+    contents.true_labels = {item: label for item, label in contents.true_labels.items() if item in items}
+    contents.rater_info = {rater: about for rater, about in contents.rater_info.items() if rater in raters}
 
 
 def _write_answers(folder: Path, path: Path, contents: Contents, duplicates: str, counts: Counter[str]) -> int:

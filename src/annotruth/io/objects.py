@@ -32,9 +32,9 @@ def load_objects(path: str | Path, *, source: str | None = None, report: Report 
 
     Parameters
     ----------
-    path : the export of a labelling tool that keeps shapes (CVAT, COCO, Label Studio, Labelme, VIA, QuPath); a table
-        (.csv) with the columns item, rater, label and x1, y1, x2, y2 or x, y; or a case folder whose masks give every
-        object a number of its own, 0 being none
+    path : the export of a labelling tool that keeps shapes (CVAT, COCO, Label Studio, Labelme, VIA, QuPath,
+        Supervisely); a table (.csv) with the columns item, rater, label and x1, y1, x2, y2 or x, y; or a case folder
+        whose masks give every object a number of its own, 0 being none
     source : key of the kind of data set that it is, where that is not to be found by looking at it
     report : takes what is left out because something is wrong; by default the first such thing is raised
     inputs : as :func:`annotruth.load` takes them

@@ -15,6 +15,7 @@ from PIL import Image
 from annotruth.data.annotations import Lazy
 from annotruth.errors import InputError
 from annotruth.io.files import reading
+from annotruth.io.formats.header import PICTURES
 
 
 def picture_column(schema: Any) -> str | None:
@@ -42,7 +43,7 @@ def read_picture(file: Path, column: str, group: int, row: int) -> np.ndarray:
     """One picture (channels, height, width): 1 channel in grey, 3 in colour."""
     with reading(str(file)):
         content = _row_group(file, file.stat().st_mtime_ns, column, group)[row].as_py()
-        with Image.open(io.BytesIO(content["bytes"])) as picture:
+        with Image.open(io.BytesIO(content["bytes"]), formats=PICTURES) as picture:
             pixels = np.asarray(picture if picture.mode == "L" else picture.convert("RGB"))
         return pixels[None] if pixels.ndim == 2 else np.ascontiguousarray(np.moveaxis(pixels, -1, 0))
 
@@ -56,5 +57,5 @@ def _row_group(file: Path, changed: int, column: str, group: int) -> Any:
 def _shape(content: Any, row: int) -> tuple[int, int, int]:
     if not isinstance(content, dict) or not content.get("bytes"):
         raise InputError(f"row {row} holds no picture. Download the file anew.")
-    with Image.open(io.BytesIO(content["bytes"])) as picture:
+    with Image.open(io.BytesIO(content["bytes"]), formats=PICTURES) as picture:
         return (1 if picture.mode == "L" else 3, picture.height, picture.width)

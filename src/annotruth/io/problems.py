@@ -23,6 +23,8 @@ class Problem:
     case, rater : whose it is, where it is somebody's
     message : what is wrong
     advice : what to do about it
+    incomplete : of a warning, whether what was read is not all that is there, or not as it is there (images without
+        labels, raters of one name): an import then ends with exit code 1
 
     Examples
     --------
@@ -36,6 +38,7 @@ class Problem:
     rater: str | None
     message: str
     advice: str = ""
+    incomplete: bool = False
 
     def __str__(self) -> str:
         return f"{place(self.file, self.case, self.rater)}: {self.message} {self.advice}".rstrip()

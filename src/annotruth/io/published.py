@@ -174,6 +174,10 @@ https://drive.grand-challenge.org/. Then: annotruth import data/drive -o cases/.
     said = []
     for archive in known.archives:
         digest = fetch_archive(archive, folder, tell)
-        checked = "as known" if archive.checksum else f"which nobody has told a checksum of (SHA-256 {digest})"
-        said.append(f"{archive.name}, {checked}.")
+        if archive.checksum:
+            said.append(f"{archive.name}, which has the checksum that is known.")
+        else:
+            said.append(
+                f"{archive.name}, compared with nothing, as its owners tell no checksum. Its SHA-256 is {digest}."
+            )
     return said

@@ -130,6 +130,8 @@ class Method(Generic[M]):
     """Whether the annotator model tells how raters err; if not, they are compared with the estimated truth later."""
     learns_from_raters: ClassVar[bool] = True
     """Whether the raters' labels teach the network, so that their errors can mislead it."""
+    counts_copies_once: ClassVar[bool] = False
+    """Whether raters who give the same answers, wrong ones too, count as one."""
     shrinks_trace: ClassVar[bool] = False
     """Whether the loss makes matrices as diffuse as labels allow, so that too much of it may make them too diffuse."""
     learns_overlap: ClassVar[bool] = False

@@ -1,6 +1,6 @@
 """Checkpoints that survive kills, full disks and moves: there whole or not at all, and all of one run.
 
-RUN/checkpoints/last.ckpt       the state after the last whole epoch
+RUN/checkpoints/last.ckpt       the state after the last whole epoch, or the step after which the training was stopped
 RUN/checkpoints/previous.ckpt   the one before, should the last be damaged
 RUN/checkpoints/best.ckpt       the best weights
 """

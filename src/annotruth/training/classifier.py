@@ -18,6 +18,7 @@ from annotruth.errors import InputError
 from annotruth.fusion.gold import Gold
 from annotruth.methods import DataSpec
 from annotruth.nn.classifiers import classifier_network, default_network
+from annotruth.training.auto import AUTO, fit_chosen
 from annotruth.training.datasets import LabelTableDataset, Progress, read_images
 from annotruth.training.diagnostics import warn_of_answers
 from annotruth.training.estimator import Data, Estimator
@@ -34,7 +35,8 @@ class Classifier(ClassifierMixin, Estimator):
 
     Parameters
     ----------
-    method : how to learn; ``annotruth.methods.methods_for("labels")`` lists the names
+    method : how to learn; ``annotruth.methods.methods_for("labels")`` lists the names; "auto"
+        compares some on these data first (``annotruth.compare``), and takes the recommended one
     network : for images "resnet", planned by their size, "cnn", a small one, or a class of MONAI's,
         "monai:DenseNet121"; for features "mlp" or "linear"; or your own ``nn.Module`` from images
         (batch, channels, *spatial) or features (batch, features) to class logits (batch, classes); None = "resnet" or
@@ -142,6 +144,8 @@ class Classifier(ClassifierMixin, Estimator):
         resume : go on where a training in ``run_folder`` was cut off
         """
         annotations, self.classes_ = self._take_in(X, answers)
+        if self.method == AUTO:
+            return fit_chosen(self, (X, answers), annotations, run_folder, resume)
         return self._learn(self._read(self._check(annotations)), run_folder, resume)
 
     def _check(self, annotations: Annotations, truth: Gold = None) -> Annotations:

@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 
 from annotruth.data.annotations import Annotations
-from annotruth.errors import DiffuseConfusionWarning, SmallImageWarning, UnansweredClassWarning, shorten
+from annotruth.errors import (
+    CopiesWarning,
+    DiffuseConfusionWarning,
+    SmallImageWarning,
+    UnansweredClassWarning,
+    shorten,
+)
+from annotruth.fusion.copying import find_copies
 from annotruth.fusion.identifiability import PREDICTED_ANSWERS, PREDICTED_MASKS, warn_identifiability
 from annotruth.methods import Method, MethodModel
 from annotruth.metrics import skill
@@ -18,6 +25,8 @@ from annotruth.training.rater_counts import MOST_KEPT, AnswerCounts, MaskCounts,
 
 MAX_SKILL_GAP = 0.1
 """By how much a learnt skill may lie below what the labels say."""
+MAX_COPIED_SKILL = 0.9
+"""Raters above it may well give the same answers by being right."""
 
 
 def warn_of_masks(
@@ -59,6 +68,7 @@ def warn_of_answers(
         problems.append(f"Nobody ever answered {names}: the model cannot learn what that looks like.")
         warnings.warn(problems[0], UnansweredClassWarning, stacklevel=stacklevel)
     if method.learns_from_raters:
+        problems += warn_of_copies(method, annotations, matrix_of, stacklevel + 1)
         # Of more matrices than can be kept, those of the raters who answered most.
         busiest = np.sort(np.argsort(-counted.given)[: max(MOST_KEPT // len(never) ** 2, 3)])
         problems += warn_identifiability(
@@ -66,6 +76,26 @@ def warn_of_answers(
             counted.given[busiest], raters=[annotations.raters[rater] for rater in busiest],
             classes=annotations.classes, yardstick=PREDICTED_ANSWERS, stacklevel=stacklevel + 1,
         )  # fmt: skip
+    return problems
+
+
+def warn_of_copies(
+    method: Method[Any], annotations: Annotations, matrix_of: Callable[[int], np.ndarray], stacklevel: int = 2
+) -> list[str]:
+    """Warn of raters who give the same answers though many of these are wrong; of good ones nothing is said."""
+    problems: list[str] = []
+    numbers = find_copies(annotations)
+    for number in np.flatnonzero(np.bincount(numbers) > 1):
+        copies = np.flatnonzero(numbers == number)
+        right = float(skill(matrix_of(int(copies[0]))))
+        if right > MAX_COPIED_SKILL or len(copies) == len(numbers):  # where all say the same, nobody is outvoted
+            continue
+        names = shorten([annotations.raters[rater] for rater in copies])
+        told = "They were counted as one." if method.counts_copies_once else "Together they may outvote the others."
+        problems.append(
+            f"{names} give the same answers, the wrong ones too, as if copied: their skill is {right:.2f}. {told}"
+        )
+        warnings.warn(problems[-1], CopiesWarning, stacklevel=stacklevel)
     return problems
 
 

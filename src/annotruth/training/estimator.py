@@ -25,7 +25,8 @@ from annotruth.fusion.gold import Gold
 from annotruth.fusion.raters import ranking
 from annotruth.methods import DataSpec, Method, MethodModel, Task, make_method
 from annotruth.methods.protocols import Prepares, ShowsPanels
-from annotruth.training.datasets import Items, Progress, Standard, loader
+from annotruth.training.batches import loader
+from annotruth.training.datasets import Items, Progress, Standard
 from annotruth.training.folds import check_fold, hold_out
 from annotruth.training.module import MethodModule
 from annotruth.training.raters import Annotators, RaterFacts
@@ -297,16 +298,20 @@ class Estimator(BaseEstimator):
         """Everything that determined this model, as plain values."""
         unused = () if self.fold is not None else ("fold", "folds")
         other = ("network", *self.options, *unused)
-        own = {name: value for name, value in self.get_params().items() if name not in other}
+        own = {name: value for name, value in self._resolved().items() if name not in other}
         own |= {"batch_size": self._schedule.batch_size, "max_epochs": self._schedule.max_epochs}
         own |= {"learning_rate": self._rate(), **self._used_settings(), "options": vars(self.method_)}
         return json.loads(json.dumps(own, default=to_json))
+
+    def _resolved(self) -> dict[str, Any]:
+        """The parameters, with the method that "auto" was resolved to."""
+        return {**self.get_params(), "method": self.method_.name}
 
     def save(self, path: str | Path) -> Path:
         """Write the model to one file (safetensors with a JSON head, no pickle)."""
         check_is_fitted(self, "annotators_")
         facts = {
-            "params": {name: value for name, value in self.get_params().items() if not isinstance(value, nn.Module)},
+            "params": {name: value for name, value in self._resolved().items() if not isinstance(value, nn.Module)},
             "own_network": isinstance(self.network, nn.Module),
             "classes": self.classes_,
             "raters": self.raters_,

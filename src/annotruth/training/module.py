@@ -14,7 +14,8 @@ from torch import Tensor
 
 from annotruth.errors import AnnotruthError
 from annotruth.methods import Batch, Method, MethodModel
-from annotruth.training.datasets import Items, loader
+from annotruth.training.batches import loader
+from annotruth.training.datasets import Items
 from annotruth.validation import MISSING_LABEL, MISSING_PIXEL
 
 BEFORE_FINAL = 1e6
@@ -39,6 +40,7 @@ class MethodModule(L.LightningModule):
         self.learning_rate, self.seed = learning_rate, seed
         self.names = names  # of classes and raters: a checkpoint belongs to them
         self._steps = 0  # of the whole training, known when it begins
+        self._begun: dict[str, Any] = {}  # of the epoch that a resumed training is in the middle of
 
     @property
     def progress(self) -> float:
@@ -53,6 +55,20 @@ class MethodModule(L.LightningModule):
         with torch.no_grad():
             self.stages.begin_epoch(self.model, self._batches(), self.progress)
         self.model.train()
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        if not self.trainer.is_last_batch:
+            state = {"random": torch.get_rng_state(), "explained": self._explained.cpu(), "labels": self._n_labels}
+            checkpoint["epoch begun"] = state
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        self._begun = checkpoint.get("epoch begun", {})
+
+    def on_train_start(self) -> None:
+        if self._begun:  # its start, below, is not seen again
+            torch.set_rng_state(self._begun["random"])
+            self._explained, self._n_labels = self._begun["explained"].to(self.device), self._begun["labels"]
+            self.model.train()
 
     def training_step(self, batch: Batch, batch_index: int) -> Tensor:
         self._positions, self._names_raters = batch.positions, batch.raters is not None

@@ -5,6 +5,7 @@ RUN/checkpoints/        the last, the one before and the best state; ``--resume`
 RUN/logs/               losses as CSV and for TensorBoard
 RUN/model.annotruth     the model, when training is done
 RUN/report.html         the report
+RUN/comparison/         of the method "auto": the comparison that chose the method
 RUN/held_out.csv        of a fold: the items that its model did not learn from
 
 Runs of all folds lie side by side in one folder: RUN/fold_0, RUN/fold_1 …
@@ -15,7 +16,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -28,16 +29,17 @@ from annotruth.errors import InputError, shorten
 from annotruth.io import Problem, atomic, column_names, fresh_folder, load, refuse_used_folder, write_label_table
 from annotruth.io.names import to_cell
 from annotruth.io.reading import read_json
+from annotruth.training.auto import COMPARISON
 from annotruth.training.checkpoints import FOLDER, LAST, PREVIOUS, new_identity
 from annotruth.training.classifier import Classifier
 from annotruth.training.datasets import Progress
 from annotruth.training.estimator import Data
 from annotruth.training.folds import fold_folder, fold_folders
 from annotruth.training.segmenter import Segmenter
-from annotruth.training.storage import MODEL_FILE, RUN_FILE
+from annotruth.training.storage import MODEL_FILE, RUN_FILE, run_identity
 
 _HELD_OUT = "held_out.csv"
-_OURS = (RUN_FILE, MODEL_FILE, _HELD_OUT, "report.html", "checkpoints", "logs")
+_OURS = (RUN_FILE, MODEL_FILE, _HELD_OUT, "report.html", "checkpoints", "logs", COMPARISON)
 
 
 class RunFile(BaseModel):
@@ -111,11 +113,22 @@ def start_run(
     inputs = inputs or {}
     columns = column_names(Path(inputs["features"])) if "features" in inputs else None
     run = Run(folder, str(Path(cases).resolve()), params, inputs, columns, known_masks)
-    with atomic(folder / RUN_FILE) as temporary:
-        asked: dict[str, Any] = {"annotruth": annotruth.__version__, "cases": run.cases, "inputs": inputs}
-        asked |= {"columns": columns, "params": params, "known_masks": known_masks, "id": new_identity()}
-        temporary.write_text(json.dumps(asked, indent=2) + "\n")
+    _write(run, new_identity())
     return run
+
+
+def _write(run: Run, identity: str | None) -> None:
+    with atomic(run.folder / RUN_FILE) as temporary:
+        asked: dict[str, Any] = {"annotruth": annotruth.__version__, "cases": run.cases, "inputs": run.inputs}
+        asked |= {"columns": run.columns, "params": run.params, "known_masks": run.known_masks, "id": identity}
+        temporary.write_text(json.dumps(asked, indent=2) + "\n")
+
+
+def settle_method(run: Run, method: str) -> Run:
+    """The run with the method that was chosen where "auto" was asked for; it goes on with that from now on."""
+    settled = replace(run, params={**run.params, "method": method})
+    _write(settled, run_identity(run.folder))
+    return settled
 
 
 def start_folds(

@@ -30,6 +30,7 @@ from annotruth.errors import AnnotruthError, InputError
 from annotruth.nn import training_together
 from annotruth.parallel.signals import Request, Stopped, noting_signals
 from annotruth.training.batch_norm import shared_batch_norm
+from annotruth.training.batches import EpochSampler, loader
 from annotruth.training.checkpoints import (
     FOLDER,
     LAST,
@@ -43,7 +44,7 @@ from annotruth.training.checkpoints import (
     refuse_other_weights,
     remove_halves,
 )
-from annotruth.training.datasets import EpochSampler, Items, loader
+from annotruth.training.datasets import Items
 from annotruth.training.memory import keep_freed_memory
 from annotruth.training.module import History, MethodModule
 from annotruth.training.storage import RUN_FILE, run_identity, to_json
@@ -134,8 +135,9 @@ def run_training(
     folder : where checkpoints and logs go; None = nowhere
     resume : go on from the folder's last checkpoint
 
-    A request to end (Ctrl-C, or a signal of a cluster's) is heeded after the step at hand; the state after the last
-    whole epoch is then on disk already, as only from there a training can go on bit for bit.
+    A request to end (Ctrl-C, or a signal of a cluster's) is heeded after the step at hand, whose state is written, or
+    at the end of the epoch if that was its last step: a resumed training goes on from there, bit for bit. Several
+    processes would have to agree on a step; they go on from the end of the last epoch.
     """
     settings = _settings(module, schedule)
     identity = None if folder is None else run_identity(folder)
@@ -159,7 +161,7 @@ def run_training(
             _quiet(), _repeatable(schedule.accelerator), _in_step(module, schedule.processes), keep_freed_memory(),
             noting_signals() as request,
         ):  # fmt: skip
-            course = _Course(request)
+            course = _Course(request, None if folder is None else folder / FOLDER / LAST)
             callbacks.append(course)
             trainer = L.Trainer(
                 max_epochs=schedule.max_epochs,
@@ -181,6 +183,7 @@ def run_training(
                     ckpt_path=str(begun[0]) if begun else None,
                     weights_only=True,
                 )
+                request.heed()
         if best.best_model_path:
             module.load_state_dict(
                 trainer.strategy.broadcast(_best(best, module, identity) if trainer.is_global_zero else {})
@@ -219,10 +222,20 @@ class _Loaders(L.LightningDataModule):
     def __init__(self, train: Items, validation: Items | None, schedule: Schedule) -> None:
         super().__init__()
         self.train, self.validation, self.schedule = train, validation, schedule
+        self.taken = (0, 0)
+
+    def state_dict(self) -> dict[str, Any]:
+        assert self.trainer is not None
+        batches = self.trainer.fit_loop.epoch_loop.batch_progress.current.ready
+        within = batches % int(self.trainer.num_training_batches)
+        return {"epoch": self.trainer.current_epoch, "items": within * self.schedule.batch_size}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self.taken = (state_dict["epoch"], state_dict["items"])
 
     def train_dataloader(self) -> DataLoader:
         assert self.trainer is not None
-        order = EpochSampler(self.train, self.schedule.seed)
+        order = EpochSampler(self.train, self.schedule.seed, self.taken)
         return loader(
             self.train, self.schedule.batch_size, order, self.trainer.global_rank, self.trainer.world_size
         )  # fmt: skip
@@ -248,22 +261,40 @@ class _Stopping(EarlyStopping):
 
 
 class _Course(L.Callback):
-    """Ends a training after the step at hand if that is asked for, and knows whether a first step was taken."""
+    """Ends a training after the step at hand if that is asked for, and knows whether a first step was taken.
 
-    def __init__(self, request: Request) -> None:
-        self.request, self.began = request, False
+    Parameters
+    ----------
+    last : the checkpoint in which the state is left; None = nowhere
+    """
+
+    def __init__(self, request: Request, last: Path | None) -> None:
+        self.request, self.last, self.began = request, last, False
 
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         # Lightning has put its own handler in front of ours by now, whose way to end is to exit with success.
         if threading.current_thread() is threading.main_thread() and not trainer.received_sigterm:
             signal.signal(signal.SIGTERM, self.request.note)
 
+    def on_train_epoch_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        self.request.heed()  # the epoch before is on disk
+
     def on_train_batch_end(self, trainer: L.Trainer, *_: Any, **__: Any) -> None:
         self.began = True
-        self.request.heed()
+        last = self._saves_in(trainer)
+        if last is None:
+            self.request.heed()
+        elif self.request.signum is not None and not trainer.is_last_batch:
+            trainer.save_checkpoint(last)
+            self.request.heed()
 
     def on_validation_batch_end(self, trainer: L.Trainer, *_: Any, **__: Any) -> None:
-        self.request.heed()
+        if self._saves_in(trainer) is None:
+            self.request.heed()
+
+    def _saves_in(self, trainer: L.Trainer) -> Path | None:
+        """Where a state is left within an epoch; None = nowhere, so that nothing is gained by going on to its end."""
+        return self.last if trainer.world_size == 1 else None
 
 
 def _settings(module: MethodModule, schedule: Schedule) -> dict[str, Any]:
@@ -346,7 +377,7 @@ def _quiet() -> Iterator[None]:
         with warnings.catch_warnings():
             for words in (
                 "does not have many workers", "exists and is not empty", "LeafSpec", "tip", "val_dataloader",
-                "across ranks is zero",
+                "across ranks is zero", "dataloader is not resumable",
             ):  # fmt: skip
                 warnings.filterwarnings("ignore", f".*{words}.*")
             yield

@@ -69,6 +69,16 @@ def test_probabilities_are_fractional_segments(fused_volumes: Path, series: Path
         export_result(fused_volumes, tmp_path / "two", "dicom", series=str(series), probabilities=True, disputed=0.8)
 
 
+def test_disputed_voxels_are_a_segment_of_their_own(fused_volumes: Path, series: Path, tmp_path: Path) -> None:
+    out = export_result(fused_volumes, tmp_path / "out" / "fused", "dicom", series=str(series), disputed=0.8)
+    segmentation = highdicom.seg.segread(str(out / "P 7.dcm"))
+    named = [segmentation.get_segment_description(number).segment_label for number in segmentation.segment_numbers]
+    assert named == ["liver", "vein", "disputed"]
+    expected = read_result(fused_volumes, disputed=0.8).items[0].read_labels()
+    assert (expected == 3).any()
+    np.testing.assert_array_equal(at.load(out, images=series).masks[0, 0], expected)
+
+
 def test_a_series_is_needed_and_must_be_the_cases(
     fused_volumes: Path, fused: Path, series: Path, tmp_path: Path
 ) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import nibabel
 import numpy as np
-import pytest
 from PIL import Image
 
 from annotruth.io.exports import export_result
@@ -24,19 +23,6 @@ def test_planes_with_images_and_soft_labels(fused: Path, tmp_path: Path) -> None
     soft = np.load(out / "softlabelsTr" / "a.npz")["probabilities"]
     assert soft.shape == (3, 1, 8, 9)
     np.testing.assert_allclose(soft.sum(axis=0), 1, atol=1e-6)
-
-
-def test_nnunet_itself_finds_nothing_wrong(
-    fused: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name in ("raw", "preprocessed", "results"):
-        monkeypatch.setenv(f"nnUNet_{name}", str(tmp_path / name))
-    checks = pytest.importorskip(
-        "nnunetv2.experiment_planning.verify_dataset_integrity", reason="nnunetv2 is not installed"
-    )
-    out = export_result(fused, tmp_path / "raw" / "Dataset001_Cells", "nnunet", disputed=0.8)
-    checks.verify_dataset_integrity(str(out), num_processes=1)
-    assert "verify_dataset_integrity Done" in capsys.readouterr().out
 
 
 def test_disputed_pixels_are_ignored(fused: Path, tmp_path: Path) -> None:

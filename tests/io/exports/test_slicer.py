@@ -26,15 +26,6 @@ def test_volumes_come_back_in_their_place(fused_volumes: Path, tmp_path: Path) -
     assert (header["Segment1_Name"], header["Segment1_LabelValue"]) == ("vein", "2")
 
 
-def test_slicers_own_library_reads_the_same(fused_volumes: Path, tmp_path: Path) -> None:
-    slicerio = pytest.importorskip("slicerio", reason="slicerio is not installed")
-    out = export_result(fused_volumes, tmp_path / "out", "slicer")
-    read = slicerio.read_segmentation(str(out / "P 7.seg.nrrd"))
-    assert [(each["name"], each["labelValue"]) for each in read["segments"]] == [("liver", 1), ("vein", 2)]
-    np.testing.assert_array_equal(read["voxels"], read_result(fused_volumes).items[0].read_labels())
-    np.testing.assert_allclose(read["ijkToLPS"][:3], [[1.5, 0, 0, 5], [0, 2, 0, 6], [0, 0, 3, 7]])
-
-
 def test_disputed_voxels_lie_in_a_layer_of_their_own(fused_volumes: Path, tmp_path: Path) -> None:
     out = export_result(fused_volumes, tmp_path / "out" / "fused", "slicer", disputed=0.8)
     voxels, header = nrrd.read(str(out / "P 7.seg.nrrd"))

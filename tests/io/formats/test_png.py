@@ -95,3 +95,12 @@ def test_interlaced_pictures_are_whole(tmp_path, size):
     (tmp_path / "a.png").write_bytes(_pack(size[1], size[0], pixels[:-1], interlaced=1))
     with pytest.raises(InputError, match="packed pixels end"):
         png.read_mask(tmp_path / "a.png")
+
+
+@pytest.mark.parametrize("read", [png.read_mask, png.mask_header, lambda path: png.read_image(path, 2)])
+def test_postscript_under_the_name_of_a_picture_is_not_given_to_its_interpreter(tmp_path, read, monkeypatch):
+    """Pillow would start Ghostscript for it."""
+    monkeypatch.setattr("subprocess.check_call", lambda *_, **__: pytest.fail("a program was started"))
+    (tmp_path / "a.png").write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 8\n%%EndComments\nshowpage\n")
+    with pytest.raises(OSError, match="cannot identify"):
+        read(tmp_path / "a.png")

@@ -273,6 +273,20 @@ def test_cases_of_different_size_and_volumes_of_several_channels(tmp_path, put):
     assert not found.same_shape
 
 
+@pytest.mark.parametrize("kind", [np.uint8, np.int16, np.uint16, np.int32, np.float32])
+def test_label_maps_of_itk_snap_are_masks_as_they_are(tmp_path, put, kind):
+    """NIfTI of whatever numbers, and a description of the labels, which is no mask."""
+    labels = np.zeros((3, 5, 4), dtype=kind)
+    labels[1, 2:4, 1:3], labels[0, 0, 0] = 2, 1
+    put(tmp_path / "images/p.nii.gz", np.ones((3, 5, 4), np.float32))
+    for rater in ("ann", "bob"):
+        put(tmp_path / f"raters/{rater}/p.nii.gz", labels)
+    (tmp_path / "labels.txt").write_text('0 0 0 0 0 0 0 "Clear Label"\n2 255 0 0 1 1 1 "tumour"\n')
+    found = load(tmp_path)
+    assert (found.items, found.raters) == (("p",), ("ann", "bob"))
+    np.testing.assert_array_equal(found.item_masks(0), np.stack([labels, labels]))
+
+
 def test_images_alone(cases, tmp_path, put, mask, describe):
     flat = load_images(cases / "images", rank=2, classes=["background", "lesion"])
     assert (flat.items, flat.raters, flat.classes) == (("a", "b", "c"), (), ("background", "lesion"))

@@ -11,7 +11,7 @@ import pytest
 
 import annotruth as at
 from annotruth.errors import InputError
-from annotruth.io import check, import_source
+from annotruth.io import check, import_source, load_objects
 from annotruth.io.runs import coco_code
 
 CELL, WALL = 7, 3
@@ -62,7 +62,7 @@ def test_a_box_counts_where_nothing_else_is_drawn(tmp_path: Path) -> None:
 def test_raters_are_files_or_folders(tmp_path: Path) -> None:
     write(tmp_path / "ann" / "annotations" / "instances_default.json", [drawn([SQUARE])])
     write(tmp_path / "bob.json", [])
-    assert set(at.load(tmp_path).raters) == {"annotations", "bob"}
+    assert set(at.load(tmp_path).raters) == {"ann", "bob"}
 
 
 def test_raters_may_stand_in_a_field(tmp_path: Path) -> None:
@@ -107,6 +107,40 @@ def test_pycocotools_paints_the_same_but_for_edges(tmp_path: Path) -> None:
     theirs = reference.decode(reference.merge(reference.frPyObjects([ring], 8, 9)))
     ours = at.load(write(tmp_path / "ann.json", [drawn([ring])])).masks[0, 0] == 2
     assert (ours & (theirs == 1)).sum() / (ours | (theirs == 1)).sum() > 0.9
+
+
+def keypoints(*numbers: float, **more: Any) -> dict[str, Any]:
+    return {"image_id": 1, "category_id": CELL, "keypoints": list(numbers), "bbox": [1, 1, 6, 5], **more}
+
+
+def test_keypoints_are_points_of_their_own_classes(tmp_path: Path) -> None:
+    path = write(tmp_path / "ann.json", [keypoints(1.5, 2, 2, 0, 0, 0, 6, 5, 1), drawn([SQUARE])])
+    content = json.loads(path.read_text())
+    content["categories"][0]["keypoints"] = ["head", "middle", "tail"]
+    path.write_text(json.dumps(content))
+    found = load_objects(path).table()[["label", "x1", "y1", "x2", "y2"]]
+    assert found.to_numpy().tolist() == [
+        ["cell head", 1.5, 2, 1.5, 2], ["cell tail", 6, 5, 6, 5], ["cell", 2, 2, 6, 5],
+    ]  # fmt: skip
+    assert (at.load(path).masks[0, 0] == 2).sum() == 12  # the box around keypoints is no area
+    assert "2 shapes have no area (keypoint)" in check(path)[0].message
+
+
+def test_keypoints_without_names_are_of_their_category_and_must_be_as_many_as_names(tmp_path: Path) -> None:
+    path = write(tmp_path / "ann.json", [keypoints(1.5, 2, 2)])
+    assert load_objects(path).table()["label"].tolist() == ["cell"]
+    content = json.loads(path.read_text())
+    content["categories"][0]["keypoints"] = ["head", "tail"]
+    path.write_text(json.dumps(content))
+    with pytest.raises(InputError, match=r"case a.png, rater ann\): an annotation of cell has 1 keypoints, not 2"):
+        load_objects(path)
+
+
+def test_images_lie_where_coco_has_them(tmp_path: Path, put: Any) -> None:
+    write(tmp_path / "annotations" / "instances_default.json", [drawn([SQUARE])])
+    for name in "ab":
+        put(tmp_path / "images" / "default" / f"{name}.png", np.zeros((8, 9), np.uint8))
+    assert at.load(tmp_path).has_images
 
 
 def test_a_sound_file_has_no_problem_but_its_single_rater(tmp_path: Path) -> None:

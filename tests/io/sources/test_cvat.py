@@ -92,10 +92,24 @@ def test_a_project_tells_the_assignee_of_each_task(tmp_path: Path, cvat: Any) ->
     assert found.labelled().argmax(axis=1).tolist() == [0, 1, 2]
 
 
+def test_each_job_may_come_with_the_images(tmp_path: Path, cvat: Any, put: Any) -> None:
+    """As CVAT packs them: <job>/annotations.xml beside <job>/images."""
+    for name in ("ann", "bob"):
+        cvat(tmp_path / "jobs" / name / "annotations.xml").write({"sub/a.png": POLYGON.format(0)}, assignee=name)
+        put(tmp_path / "jobs" / name / "images" / "sub" / "a.png", np.zeros((8, 9), dtype=np.uint8))
+    found = at.load(tmp_path / "jobs")
+    assert (found.items, found.raters, found.has_images) == (("a",), ("ann", "bob"), True)
+    assert check(tmp_path / "jobs") == []
+
+
 def test_images_that_nobody_was_given_are_told(jobs: Path, put: Any) -> None:
     put(jobs / "images" / "z.png", np.zeros((8, 9), dtype=np.uint8))
     [problem] = check(jobs)
     assert (problem.severity, problem.message) == ("warning", "there are no annotations of 1 of the images: z.png.")
+    assert not import_source(jobs, jobs.parent / "cases").is_whole
+    with pytest.raises(InputError, match="there are no annotations of 1 of the images"):
+        import_source(jobs, jobs.parent / "strictly", strict=True)
+    assert not (jobs.parent / "strictly").exists()
 
 
 def test_an_attribute_may_be_the_class(tmp_path: Path, cvat: Any) -> None:

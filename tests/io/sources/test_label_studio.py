@@ -100,6 +100,9 @@ def test_annotators_shown_alike_stay_two(tmp_path: Path) -> None:
         tmp_path / "p.json", [done({"id": 1, "first_name": "Ann"}, BOX), done({"id": 2, "first_name": "Ann"}, BOX)]
     )
     assert at.load(path).raters == ("Ann (1)", "Ann (2)")
+    [problem] = check(path)
+    assert str(problem).endswith("(rater Ann): 2 raters are shown by this name. They are told apart: Ann (1), Ann (2).")
+    assert not import_source(path, tmp_path / "cases").is_whole
 
 
 def test_images_are_found_by_their_own_name_or_the_uploads(tmp_path: Path, put: Any) -> None:
@@ -154,6 +157,15 @@ def test_the_same_annotator_twice_on_a_task(tmp_path: Path) -> None:
     [problem] = [each for each in check(path) if each.severity == "fatal"]
     assert (problem.rater, "labelled this image twice" in problem.message) == ("ann@x.org", True)
     assert not at.load(path, duplicates="keep-last").masks.any()
+
+
+def test_regions_and_annotations_that_refer_to_each_other_in_a_circle_are_read(tmp_path: Path) -> None:
+    """JSON has no cycles, but identifiers have: parents, relations, and an annotation made of itself."""
+    one, other = ({**BOX, "id": name, "parentID": parent} for name, parent in (("a", "b"), ("b", "a")))
+    round_trip = [{"type": "relation", "from_id": x, "to_id": y, "direction": "right"} for x, y in ("ab", "ba")]
+    path = write(tmp_path / "p.json", [done(ANN, one, other, *round_trip, parent_annotation=5, parent_prediction=5)])
+    assert at.load(path).masks.sum() == 12
+    assert [problem.severity for problem in check(path)] == ["warning"]  # of a single rater
 
 
 def test_points_are_left_out_of_masks_and_are_objects(tmp_path: Path) -> None:

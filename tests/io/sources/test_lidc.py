@@ -11,6 +11,7 @@ from PIL import Image
 import annotruth as at
 from annotruth.errors import InputError
 from annotruth.io import import_source
+from annotruth.io.sources import lidc
 from annotruth.io.sources.lidc import Outline, fill_outlines
 
 
@@ -53,3 +54,18 @@ def test_bad_files_are_named(example_lidc: Path, change: tuple[str, str], messag
     file.write_text(file.read_text().replace(*change))
     with pytest.raises(InputError, match=rf"158\.xml: .*{message}"):
         at.load(example_lidc)
+
+
+def test_long_edges_cost_no_more_than_what_is_seen_of_them() -> None:
+    """An edge that leaves the slice far away takes off the same pixels as one that ends beside it."""
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        here, there = rng.integers(-40, 40, (2, 2)).astype(float)
+        steps = int(np.abs(there - here).max())
+        first, last = lidc._seen(here, there, steps, (16, 20))
+        places = np.rint(here + (there - here) * np.arange(1, max(steps, 1))[:, None] / max(steps, 1))
+        inside = (places >= 0).all(axis=1) & (places < (20, 16)).all(axis=1)
+        kept = np.zeros(len(places), dtype=bool)
+        kept[first - 1 : max(last - 1, first - 1)] = True
+        assert not (inside & ~kept).any()
+    assert lidc._seen(np.array([3.0, 3.0]), np.array([3e8, 3.0]), 3 * 10**8, (16, 20))[1] < 30

@@ -75,6 +75,45 @@ def test_bad_databases_are_named(example_pylidc: Path, statement: str, message: 
         at.load(example_pylidc)
 
 
+ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x AS id, 1 AS scan_id FROM n"
+
+
+@pytest.mark.parametrize(
+    ("statements", "message"),
+    [
+        (("UPDATE contours SET coords = '0,0\n0,1\n9999999,1' WHERE id = 1",), "are not x,y in each line"),
+        (
+            ("UPDATE contours SET coords = '1,1' || replace(hex(zeroblob(10000)), '00', char(10) || '9,9')",),
+            "an outline has 10001 points",
+        ),
+        (
+            ("DROP TABLE annotations", "CREATE TABLE annotations (id, scan_id)",
+             "INSERT INTO annotations VALUES (1, 1), (1, 1)"),
+            "two rows of annotations have the id 1",
+        ),
+        (
+            ("DROP TABLE annotations", f"CREATE VIEW annotations AS {ENDLESS}", "PRAGMA writable_schema = ON",
+             "UPDATE sqlite_master SET type = 'table' WHERE name = 'annotations'"),
+            "malformed database schema",
+        ),
+        (
+            ("ALTER TABLE contours DROP COLUMN coords", "ALTER TABLE contours ADD COLUMN coords AS (zeroblob(9e8))"),
+            "contours lacks coords",
+        ),
+        (("UPDATE contours SET coords = hex(zeroblob(9000000)) WHERE id = 1",), "string or blob too big"),
+        (
+            ("WITH RECURSIVE n(x) AS (SELECT 10 UNION ALL SELECT x + 1 FROM n WHERE x < 21000) INSERT INTO contours "
+             "SELECT x, 1, 1, x / 1000.0, '', '1,1\n5,1\n5,5' FROM n",),
+            "the scan 1.2.3 has more than 20000 outlines",
+        ),
+    ],
+)  # fmt: skip
+def test_hostile_databases_end_with_a_message(example_pylidc: Path, statements: tuple[str, ...], message: str) -> None:
+    """Rows that would be joined with all others, a view that calls itself a table, cells that swell."""
+    change(example_pylidc, *statements)
+    assert any(message in problem.message and problem.severity == "fatal" for problem in check(example_pylidc))
+
+
 def test_views_are_not_asked(example_pylidc: Path) -> None:
     change(
         example_pylidc, "DROP TABLE scans", "CREATE VIEW scans AS SELECT 1 id, '1' series_instance_uid, '' patient_id"

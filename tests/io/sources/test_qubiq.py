@@ -56,6 +56,39 @@ def test_volumes(tmp_path: Path) -> None:
     assert at.load(tmp_path / "pancreas").masks.shape == (1, 2, 4, 5, 6)
 
 
+@pytest.mark.parametrize(
+    ("data_set", "tasks", "raters", "size", "modalities"),
+    [
+        ("brain-growth", 1, 7, (8, 9), 1),
+        ("brain-tumor", 3, 3, (8, 9), 4),
+        ("kidney", 1, 3, (8, 9), 1),
+        ("prostate", 2, 6, (8, 9), 1),
+        ("pancreas", 1, 2, (5, 6, 4), 1),
+        ("pancreatic-lesion", 1, 2, (5, 6, 4), 1),
+    ],
+)
+def test_all_data_sets_with_their_tasks_and_raters(
+    data_set: str, tasks: int, raters: int, size: tuple[int, ...], modalities: int, tmp_path: Path
+) -> None:
+    for case in ("case01", "case02"):
+        home = tmp_path / data_set / "Training" / case
+        put(home / "image.nii.gz", np.ones(size if modalities == 1 else (*size, modalities)))
+        for task in range(1, tasks + 1):
+            for rater in range(1, raters + 1):
+                mask = np.zeros(size)
+                mask[1 : 5 - task, 1:3] = 1  # the later a task, the smaller
+                put(home / f"task{task:02d}_seg{rater:02d}.nii.gz", mask)
+    loaded = at.load(tmp_path / data_set)
+    assert loaded.raters == tuple(f"rater_{number}" for number in range(1, raters + 1))
+    names = (data_set,) if tasks == 1 else tuple(f"task{number:02d}" for number in range(1, tasks + 1))
+    assert loaded.classes == ("background", *names)
+    assert loaded.images.shape == (2, modalities, *size)
+    assert loaded.masks.max() == tasks
+    for task in range(1, tasks + 1):
+        alone = at.load(tmp_path / data_set, task=task)
+        assert alone.masks[0, 0].sum() == (4 - task) * 2 * np.prod(size[2:])
+
+
 def test_two_data_sets_at_once_are_refused(example_qubiq: Path) -> None:
     put(example_qubiq.parent / "prostate" / "Training" / "case01" / "task01_seg01.nii.gz", np.ones((4, 4)))
     with pytest.raises(InputError, match="several data sets of QUBIQ: kidney, prostate"):

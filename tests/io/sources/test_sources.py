@@ -167,6 +167,20 @@ IMAGES_APART = {
     "pylidc": "test_pylidc.py::test_images_are_found_by_series_and_slice",
 }
 """Sources whose example has no images, and the test in which there are some."""
+NUMBERED = tuple(f"rater_{number}" for number in range(1, 8))
+RATERS = {
+    "acdc": ("scribbles",), "argilla": ("u1", "u2"), "brats": ("consensus",), "chase": ("observer_1", "observer_2"),
+    "cityscapes": ("coarse", "fine"), "coco": ("ann",), "cvat": ("ann", "bob"), "cvat-tags": ("ann", "bob"),
+    "doccano": ("ann", "bob"), "drive": ("observer_1", "observer_2"),
+    "gleason-2019": ("pathologist_1", "pathologist_2"), "hugging-face": ("a1", "a2", "a3"), "isbi-ms": NUMBERED[:2],
+    "label-studio": ("user_3",), "label-studio-choices": ("user_3", "user_4"), "labelme": ("ann", "bob"),
+    "les-av": ("annotator",), "lidc": NUMBERED[:3], "mask-folder": ("ann", "bob"), "msd": ("labels",),
+    "mturk": ("W1", "W2"), "nnunet": ("labels", "bob"), "prodigy": ("films-ann", "films-bob"),
+    "pylidc": NUMBERED[:2], "qubiq": NUMBERED[:3], "qupath": ("ann",), "refuge": NUMBERED, "riga": NUMBERED[:3],
+    "stare": ("Hoover", "Kouznetsova"), "supervisely": ("ann",), "table": ("w1", "w2"), "toloka": ("w1", "w2"),
+    "via": ("ann",),
+}  # fmt: skip
+"""Who the raters of the examples are, by where the table says that their names come from."""
 VOLUMES_APART = {
     "mask-folder": "test_mask_folder.py::test_layers_of_volumes",
     "qubiq": "test_qubiq.py::test_volumes",
@@ -190,6 +204,7 @@ def test_the_table_of_sources_is_true_of_the_examples(
     path = example(name)
     found = load(path, images=pictures) if source.key in ("cvat-tags", "label-studio-choices") else load(path)
     assert ("class" in source.held) == (found.kind == "labels")
+    assert found.raters == RATERS[source.key]
     if source.key in IMAGES_APART:
         assert _is_test(IMAGES_APART[source.key])
     else:

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from annotruth import Classifier
+from annotruth.errors import CopiesWarning
 from annotruth.fusion.em import confusion_from_counts
 from annotruth.methods import Batch, DataSpec, make_method
 from annotruth.methods.confusion.global_cm_table import (
@@ -130,3 +131,30 @@ def test_few_items_and_a_linear_model_need_no_settings():
     assert not model.warnings_
     assert model.settings_["max_epochs"] == 55
     assert model.settings_["learning_rate"] == 0.02
+
+
+def test_of_copies_the_first_that_labelled_an_item_counts(model):
+    model.copies.copy_(torch.tensor([0, 1, 0]))
+    labels = torch.tensor([[2, 1, 2], [-1, 1, 0], [2, -1, -1]])
+    kept = model.once(Batch(torch.zeros(3, 3), labels, torch.arange(3)))
+    assert kept.tolist() == [[2, 1, -1], [-1, 1, 0], [2, -1, -1]]
+    some = model.once(Batch(torch.zeros(3, 3), labels[:, 1:], torch.arange(3), raters=torch.tensor([1, 2])))
+    assert some.tolist() == labels[:, 1:].tolist()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_three_copies_of_one_flipper_do_not_outvote_two_good_raters(seed):
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 4, 500)
+    features = np.eye(4)[truth] + rng.normal(0, 0.25, (500, 4))
+    flipper, good = label_group("pairwise-flipper", 1, 4, 0.55, seed=seed), label_group("hammer-spammer", 2, 4, 0.9)
+    answers = simulate_labels(truth, np.concatenate([flipper, good]), seed=seed).annotations().answer_matrix()
+    copied = answers[:, [0, 0, 0, 1, 2]]
+    model = Classifier("global-cm", network="linear", max_epochs=15, seed=seed, progress=False)
+    with pytest.warns(CopiesWarning, match="rater_1, rater_2, rater_3 give the same answers.*counted as one"):
+        model.fit(features, copied)
+    assert (model.predict(features) == truth).mean() > 0.9
+    assert model.skill_[:3].max() < 0.7 < model.skill_[3:].min()
+    with pytest.warns(CopiesWarning, match="outvote"):
+        voted = Classifier("majority", network="linear", max_epochs=5, seed=seed, progress=False).fit(features, copied)
+    assert voted.warnings_

@@ -11,7 +11,7 @@ from monai.networks.nets import BasicUNet, UNet
 from torch import nn
 
 from annotruth.data.annotations import Annotations
-from annotruth.experiments.core.columns import DICE, ECE, HD95_PIXELS, LOWEST_DICE, SURFACE_DICE_PIXELS, Column
+from annotruth.experiments.core.columns import CM_RMSE, DICE, ECE, HD95_PIXELS, LOWEST_DICE, SURFACE_DICE_PIXELS, Column
 from annotruth.experiments.core.experiment import Experiment, Row
 from annotruth.experiments.core.findings import at_least
 from annotruth.experiments.core.task import Scale
@@ -99,6 +99,31 @@ COMPARISON = Experiment(
         "is not named is as by default. All widths begin with 16 channels.",
         "UNet of 0.1 is the default network of annotruth 0.1: MONAI's UNet with three levels, whose first convolution "
         "halves the image.",
+    ),
+    stand_in=baselines.STAND_IN,
+)
+
+
+ANNOTATORS = Experiment(
+    name="networks-annotators",
+    title="Which network for the raters' errors: one of its own, or the truth network's encoder or features",
+    task=baselines.baseline_task,
+    settings={name: {"of": name} for name in ("lidc", "hippocampus")},
+    rows=(
+        Row("pixel-cm", name="own network, foretells drawings (the default)"),
+        Row("pixel-cm", {"warmup": 0.4}, name="own network"),
+        Row("pixel-cm", {"features": "encoder"}, name="the truth network's encoder, own decoder"),
+        Row("pixel-cm", {"features": "shared"}, name="the truth network's last features"),
+    ),
+    metrics=(DICE, CM_RMSE),
+    full=Scale({"train": 120, "test": 100}, {"max_epochs": 12}),
+    quick=Scale({"train": 60, "test": 30}, {"max_epochs": 1}),
+    seeds=SEEDS,
+    notes=(
+        *NOTES,
+        "120 slices, 12 epochs. Hippocampus: four simulated raters (good, over, under, wrong) draw every slice. "
+        "All but the first row take raters at their consensus for the first 40 % of the training, which all three ways "
+        "allow; the first is the default, which needs a network of its own.",
     ),
     stand_in=baselines.STAND_IN,
 )

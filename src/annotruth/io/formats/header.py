@@ -12,6 +12,10 @@ from annotruth.errors import InputError
 MOST_FROM_ONE = 1100
 """Bytes of pixels that one byte of a compressed file may stand for."""
 
+PICTURES = ("PNG", "JPEG", "GIF", "BMP", "TIFF", "PPM", "WEBP")
+"""What Pillow may take a file's content for, whatever its name: formats that it reads itself. For others (EPS) it
+starts another program, which executes what the file says."""
+
 
 @dataclass(frozen=True)
 class Header:

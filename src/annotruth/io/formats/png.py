@@ -16,7 +16,7 @@ import numpy as np
 from PIL import Image
 
 from annotruth.errors import InputError
-from annotruth.io.formats.header import Header, coloured_mask, no_such_image
+from annotruth.io.formats.header import PICTURES, Header, coloured_mask, no_such_image
 
 SUFFIXES: tuple[str, ...] = (".png",)
 LOSSY = False
@@ -28,13 +28,13 @@ _GREY_MODES = ("1", "L", "LA", "I", "I;16", "I;16B")
 
 
 def mask_header(path: Path) -> Header:
-    with Image.open(path) as picture:
+    with Image.open(path, formats=PICTURES) as picture:
         _refuse_colours(picture)
         return Header((picture.height, picture.width))
 
 
 def image_header(path: Path, rank: int) -> Header:
-    with Image.open(path) as picture:
+    with Image.open(path, formats=PICTURES) as picture:
         shape = (1 if picture.mode in _GREY_MODES else 3, picture.height, picture.width)
     if rank != 2:
         raise no_such_image(shape[1:], rank)
@@ -75,10 +75,10 @@ def write_image(path: Path, image: np.ndarray, like: Path | None) -> None:
 def _open_verified(path: Path) -> Image.Image:
     """Open a picture whose checksums are right; decoding alone would let flipped bits pass as pixels."""
     content = path.read_bytes()
-    with Image.open(BytesIO(content)) as picture:
+    with Image.open(BytesIO(content), formats=PICTURES) as picture:
         picture.verify()
     _refuse_missing_rows(content)
-    return Image.open(BytesIO(content))
+    return Image.open(BytesIO(content), formats=PICTURES)
 
 
 def _refuse_missing_rows(content: bytes) -> None:
@@ -130,7 +130,7 @@ def _whole_numbers(array: np.ndarray) -> np.ndarray:
 def _save(path: Path, pixels: np.ndarray, like: Path | None) -> None:
     resolution = None
     if like is not None:
-        with Image.open(like) as source:
+        with Image.open(like, formats=PICTURES) as source:
             resolution = source.info.get("dpi")
     more = {"dpi": resolution} if resolution else {}
     Image.fromarray(np.ascontiguousarray(pixels)).save(path, compress_level=_QUICK, **more)

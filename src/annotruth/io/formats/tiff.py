@@ -133,7 +133,7 @@ def read_pixels(path: Path, series: Any) -> np.ndarray:
         if "imagecodecs" not in str(error):
             raise
     # tifffile leaves LZW and some others to a package of their own; Pillow reads the common ones.
-    with Image.open(path) as file:
+    with Image.open(path, formats=["TIFF"]) as file:
         return np.stack([np.array(page) for page in ImageSequence.Iterator(file)]).reshape(series.shape)
 
 

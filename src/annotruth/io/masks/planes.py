@@ -14,6 +14,7 @@ from PIL import Image
 from annotruth.errors import InputError
 from annotruth.io.files import format_of, reading, suffix_of
 from annotruth.io.formats import nifti, npy, pictures, tiff
+from annotruth.io.formats.header import PICTURES
 
 PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", *pictures.SUFFIXES)
 
@@ -96,9 +97,9 @@ def _read_picture(path: Path, palette: bool) -> Planes:
     if (suffix_of(path) or "").lower() in pictures.SUFFIXES:
         with pictures.open_picture(path) as picture:
             return _from_picture(picture, palette)
-    with Image.open(path) as picture:
+    with Image.open(path, formats=PICTURES) as picture:
         picture.verify()  # decoding alone would let flipped bits pass as pixels
-    with Image.open(path) as picture:
+    with Image.open(path, formats=PICTURES) as picture:
         return _from_picture(picture, palette)
 
 

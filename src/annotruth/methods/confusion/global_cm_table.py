@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
+from annotruth.fusion.copying import find_copies
 from annotruth.fusion.em import confusion_from_counts
 from annotruth.methods.base import Batch, DataSpec, Method
 from annotruth.methods.em.alternating import AlternatingModel
@@ -24,6 +25,7 @@ from annotruth.methods.registry import register
 from annotruth.methods.warmup import check_share, loss_at_their_word
 from annotruth.metrics import fleiss_kappa
 from annotruth.nn import KnownAnnotators
+from annotruth.validation import MISSING_LABEL
 
 RIGHT_PSEUDO_COUNT, ANY_PSEUDO_COUNT = 0.1, 0.01
 """Right answers of each class, and answers of each kind, that every rater is taken to have given before."""
@@ -60,6 +62,7 @@ class CountedModel(AlternatingModel):
     ready : whether the network has learnt what labels say at their word
     many : whether items have so many labels that these tell their class when put together
     answered : (classes,) whether anybody ever gave this answer
+    copies : (raters,) a number, the same for raters who give the same answers; of these, one counts
     """
 
     steps: Tensor
@@ -67,6 +70,7 @@ class CountedModel(AlternatingModel):
     ready: Tensor
     many: Tensor
     answered: Tensor
+    copies: Tensor
 
     def __init__(self, truth: nn.Module, annotators: nn.Module, spec: DataSpec) -> None:
         super().__init__(truth, annotators, spec)
@@ -76,6 +80,7 @@ class CountedModel(AlternatingModel):
         self.register_buffer("ready", torch.tensor(False))
         self.register_buffer("many", torch.tensor(False))
         self.register_buffer("answered", torch.ones(spec.classes, dtype=torch.bool))
+        self.register_buffer("copies", torch.arange(spec.raters), persistent=False)  # found anew from the same answers
 
     def log_truth(self, images: Tensor) -> Tensor:
         """Log-probabilities of the true class, by the network that learns; by the average wherever they are used."""
@@ -85,6 +90,15 @@ class CountedModel(AlternatingModel):
     def log_average(self, images: Tensor) -> Tensor:
         """Log-probabilities of the true class by the average network, which answers even while the other one learns."""
         return F.log_softmax(self.average.eval()(images), dim=1)
+
+    def once(self, batch: Batch) -> Tensor:
+        """The batch's labels (batch, raters), of copies' labels of an item the first alone."""
+        copies = self.copies if batch.raters is None else self.copies[batch.raters]
+        if len(copies.unique()) == len(copies):
+            return batch.labels
+        before = torch.tril(copies[:, None] == copies, diagonal=-1).float()  # [a rater, a copy further left]
+        given = batch.labels != MISSING_LABEL
+        return batch.labels.masked_fill(given.float() @ before.T > 0, MISSING_LABEL)
 
     @torch.no_grad()
     def follow(self) -> None:
@@ -107,6 +121,9 @@ class CountedCM(Stages, Prepares, Method[CountedModel]):
     and all labels of an item together. The network learns from that posterior, which follows its average at every step;
     this maximises the likelihood of all labels of an item, given the image.
 
+    Raters who give the same answers, wrong ones too, are copies: they count as one, or three of them would outvote two
+    who are right.
+
     The matrices are the best there are for a posterior. So there is no learning rate to find for them, and raters by
     the thousand cost nothing between two counts.
 
@@ -124,6 +141,7 @@ class CountedCM(Stages, Prepares, Method[CountedModel]):
     tasks = ("labels",)
     model_class = CountedModel
     learns_annotators = True
+    counts_copies_once = True
 
     trace_weight: float = 0.1
     warmup: float = 0.3
@@ -143,6 +161,7 @@ class CountedCM(Stages, Prepares, Method[CountedModel]):
             len(annotations.answers) >= MANY_LABELS * len(annotations) and fleiss_kappa(annotations) >= MIN_KAPPA
         )
         model.answered.copy_(torch.from_numpy(share > 0))
+        model.copies.copy_(torch.from_numpy(find_copies(annotations)))
 
     def objective_is_final(self, model: CountedModel, progress: float) -> bool:
         return bool(model.stage > 0) and progress >= CHOOSE_FROM
@@ -176,7 +195,7 @@ class CountedCM(Stages, Prepares, Method[CountedModel]):
             matrices.copy_(self._counted(matrices, zip((batch for batch, _ in seen), clear), trace_weight))
         if model.stage > 0 or model.many:
             for _ in range(COUNT_ROUNDS):
-                truth = (label_posterior(log, batch.labels, matrices[batch.raters])[0] for batch, log in seen)
+                truth = (label_posterior(log, model.once(batch), matrices[batch.raters])[0] for batch, log in seen)
                 matrices.copy_(self._counted(matrices, zip((batch for batch, _ in seen), truth), trace_weight))
         model.stage.add_(1)
 
@@ -186,7 +205,7 @@ class CountedCM(Stages, Prepares, Method[CountedModel]):
         What nobody ever answered is no item's class, whatever a network that has learnt little makes of it.
         """
         by_network = log_truth.exp() * model.answered
-        return (by_network + label_shares(batch.labels, by_network.shape[1])) / 2 if model.many else by_network
+        return (by_network + label_shares(model.once(batch), by_network.shape[1])) / 2 if model.many else by_network
 
     def _counted(self, matrices: Tensor, items: Iterable[tuple[Batch, Tensor]], trace_weight: float) -> Tensor:
         """Matrices from batches, and what is taken for true of their items: (batch, classes)."""
@@ -201,13 +220,13 @@ class CountedCM(Stages, Prepares, Method[CountedModel]):
     def loss(self, model: CountedModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
         if model.training:
             model.follow()
-        log_truth = model.log_truth(batch.images)
+        log_truth, labels = model.log_truth(batch.images), model.once(batch)
         if model.stage == 0:
-            return loss_at_their_word(log_truth, batch.labels)
+            return loss_at_their_word(log_truth, labels)
         prior = model.log_average(batch.images)  # the network itself would learn what it has just come to believe
-        target, evidence = label_posterior(prior, batch.labels, model.annotators.matrices[batch.raters])
-        given = (batch.labels >= 0).sum().clamp_min(1)
-        return cross_entropy(log_truth, target, batch.labels), -evidence.sum() / given
+        target, evidence = label_posterior(prior, labels, model.annotators.matrices[batch.raters])
+        given = (labels >= 0).sum().clamp_min(1)
+        return cross_entropy(log_truth, target, labels), -evidence.sum() / given
 
 
 def clearest(found: Tensor, share: float) -> Tensor:
