@@ -88,7 +88,7 @@ class UnsettledWarning(AnnotruthWarning):
 def _convergence_warning() -> type[Warning]:
     """Give scikit-learn's warning to whoever can name it: loading it for a warning would take a second."""
     loaded = sys.modules.get("sklearn.exceptions")
-    return UnsettledWarning if loaded is None else loaded.ConvergenceWarning  # type: ignore[no-any-return]
+    return UnsettledWarning if loaded is None else loaded.ConvergenceWarning
 
 
 class FusionEstimator(Parameters):
