@@ -30,7 +30,7 @@ def main() -> int:
     rows: list[Row] = []
     notes = []
     with tempfile.TemporaryDirectory() as cache, console.status("compiling …") as status:
-        empty, kept = (in_fresh_process("first_call", "32", cache=Path(cache)) for _ in range(2))
+        empty, kept = (in_fresh_process("first_call", "72", cache=Path(cache)) for _ in range(2))
         compiling = {"empty": empty["first"] - empty["second"], "kept": kept["first"] - kept["second"]}
         for name, benchmark in (
             ("Spatial STAPLE", spatial.run(picture)),

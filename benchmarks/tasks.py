@@ -27,7 +27,7 @@ def first_call(size: int) -> dict[str, Any]:
 def staple_memory(size: int, n_classes: int) -> dict[str, Any]:
     """Peak memory of a fusion beyond its input, and the size of its output."""
     annotations = at.Annotations.from_masks(data.volumes(size, n_classes)[None], classes=n_classes)
-    at.STAPLE().fit(at.Annotations.from_masks(data.volumes(8, n_classes)[None], classes=n_classes)).predict_proba()
+    at.STAPLE().fit(at.Annotations.from_masks(data.volumes(72, n_classes)[None], classes=n_classes)).predict_proba()
     with PeakMemory() as peak:
         posterior = at.STAPLE().fit(annotations).predict_proba()
     return {"extra": peak.extra, "output": posterior.nbytes}

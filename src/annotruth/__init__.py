@@ -17,6 +17,7 @@ _HOME = {
     "Annotations": "annotruth.data.annotations",
     "load": "annotruth.io",
     **{estimator.class_name: "annotruth.fusion" for estimator in listed_estimators().values()},
+    "fuse_with": "annotruth.fusion",
     "Segmenter": "annotruth.training",
     "Classifier": "annotruth.training",
     "Ensemble": "annotruth.training",

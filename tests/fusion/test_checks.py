@@ -9,7 +9,7 @@ import pytest
 
 import annotruth as at
 from annotruth.fusion.base import FusionEstimator
-from annotruth.fusion.checks import CHECKS
+from annotruth.fusion.checks import CHECKS, check_cases_in_workers
 
 ESTIMATORS = [
     at.MajorityVote(),
@@ -22,10 +22,28 @@ ESTIMATORS = [
     at.STAPLE(smoothing=0.3),
     at.SpatialSTAPLE(window=9),
 ]
+MODELS_OF_ANSWERS = [
+    at.Wawa(),
+    at.ZeroBasedSkill(),
+    at.MMSR(),
+    at.KOS(foreground="1"),
+    at.GLAD(),
+    at.MACE(),
+    at.IBCC(),
+    at.HierarchicalDawidSkene(),
+]
 
 
 @pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning", "ignore:.*did not settle")
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
 def test_estimator(estimator: FusionEstimator, check: Callable[[FusionEstimator], None]) -> None:
+    check(estimator)
+
+
+@pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning", "ignore:.*did not settle")
+@pytest.mark.parametrize("check", [each for each in CHECKS if each is not check_cases_in_workers])
+@pytest.mark.parametrize("estimator", MODELS_OF_ANSWERS, ids=str)
+def test_model_of_answers(estimator: FusionEstimator, check: Callable[[FusionEstimator], None]) -> None:
+    """All but the one with processes, which take seconds to start: that states travel is checked without them."""
     check(estimator)

@@ -17,10 +17,19 @@ from annotruth.fusion.registry import METHODS, Listed, listed_estimators, method
 ROOT = Path(__file__).parents[2]
 FOUND = {
     "dawid-skene": "DawidSkene",
+    "glad": "GLAD",
+    "hierarchical-dawid-skene": "HierarchicalDawidSkene",
+    "ibcc": "IBCC",
+    "kos": "KOS",
+    "m-msr": "MMSR",
+    "mace": "MACE",
     "majority": "MajorityVote",
     "mean": "MeanLabel",
+    "ordinal-dawid-skene": "OrdinalDawidSkene",
     "spatial-staple": "SpatialSTAPLE",
     "staple": "STAPLE",
+    "wawa": "Wawa",
+    "zero-based-skill": "ZeroBasedSkill",
 }
 
 

@@ -33,8 +33,8 @@ class GladState(FusionState):
     ability: np.ndarray = ()
 
 
-@register("glad")
-class Glad(FusionEstimator):
+@register("item-ease")
+class ItemEase(FusionEstimator):
     """A rater is right with probability sigmoid(ability · ease), and otherwise gives any other class."""
 
     has_item_state = True
@@ -84,47 +84,49 @@ def _sigmoid(x):
 
 
 @pytest.fixture(scope="module")
-def glad(tmp_path_factory: pytest.TempPathFactory) -> Iterator[type[FusionEstimator]]:
+def item_ease(tmp_path_factory: pytest.TempPathFactory) -> Iterator[type[FusionEstimator]]:
     """The estimator, after its file was put where Python finds it."""
     folder = tmp_path_factory.mktemp("package")
-    (folder / "glad_of_a_test.py").write_text(FILE)
+    (folder / "ease_of_a_test.py").write_text(FILE)
     sys.path.insert(0, str(folder))
-    yield import_module("glad_of_a_test").Glad
+    yield import_module("ease_of_a_test").ItemEase
     sys.path.remove(str(folder))
-    del METHODS["glad"]
+    del METHODS["item-ease"]
 
 
 @pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
-def test_common_checks(glad: type[FusionEstimator], check: Callable[[FusionEstimator], None]) -> None:
-    check(glad())
+def test_common_checks(item_ease: type[FusionEstimator], check: Callable[[FusionEstimator], None]) -> None:
+    check(item_ease())
 
 
-def test_an_items_state_is_found_for_its_item(glad: type[FusionEstimator]) -> None:
+def test_an_items_state_is_found_for_its_item(item_ease: type[FusionEstimator]) -> None:
     rng = np.random.default_rng(0)
     truth, hard = rng.integers(0, 2, 400), np.arange(400) % 2 == 1
     skill = np.where(hard[:, None], 0.6, [0.95] * 7)
     answers = np.where(rng.random((400, 7)) < skill, truth[:, None], 1 - truth[:, None])
-    fused = glad().fit(at.Annotations.from_answers(answers))
+    fused = item_ease().fit(at.Annotations.from_answers(answers))
     assert (fused.predict() == truth)[~hard].mean() > 0.99
     assert fused.state_.items["ease"][~hard].mean() > fused.state_.items["ease"][hard].mean() + 0.2
 
 
 @pytest.mark.parametrize("scope", ["dataset", "case"])
 @pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
-def test_a_folder_is_fused_by_its_name_in_any_process(glad: type[FusionEstimator], tmp_path: Path, scope: str) -> None:
-    assert "glad" in method_names()
+def test_a_folder_is_fused_by_its_name_in_any_process(
+    item_ease: type[FusionEstimator], tmp_path: Path, scope: str
+) -> None:
+    assert "item-ease" in method_names()
     masks, _ = noisy_masks((24, 20), 5)
     write_case_folder(tmp_path / "cases", at.Annotations.from_masks(masks))
-    expected = make_estimator("glad", scope).fit(at.load(tmp_path / "cases"))
+    expected = make_estimator("item-ease", scope).fit(at.load(tmp_path / "cases"))
     for jobs in (1, 2):
-        fuse(tmp_path / "cases", tmp_path / str(jobs), "glad", scope=scope, jobs=jobs)
+        fuse(tmp_path / "cases", tmp_path / str(jobs), "item-ease", scope=scope, jobs=jobs)
         for index in range(5):
             posterior = np.load(tmp_path / str(jobs) / "probabilities" / f"item_{index}.npy")
             np.testing.assert_array_equal(posterior, expected.predict_proba_item(index))
 
 
-def test_a_state_with_items_must_be_declared(glad: type[FusionEstimator], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(glad, "has_item_state", False)
+def test_a_state_with_items_must_be_declared(item_ease: type[FusionEstimator], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(item_ease, "has_item_state", False)
     with pytest.raises(TypeError, match="set has_item_state = True"):
-        glad().fit(at.Annotations.from_masks(noisy_masks()[0], classes=3))
+        item_ease().fit(at.Annotations.from_masks(noisy_masks()[0], classes=3))

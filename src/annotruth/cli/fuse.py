@@ -18,7 +18,9 @@ METHODS = method_names()
 def fuse(
     cases: Annotated[Path, typer.Argument(help="A case folder, or a label table.")],
     output: Output,
-    method: Annotated[str, typer.Option(help=f"{', '.join(METHODS[:-1])} or {METHODS[-1]}.")] = "staple",
+    method: Annotated[
+        str, typer.Option(help=f"{', '.join(METHODS)}, or auto: the one that foretells held-out raters best.")
+    ] = "staple",
     scope: Annotated[str, typer.Option(help="dataset: one matrix per rater; case: one in each case.")] = "dataset",
     gold: Annotated[
         Optional[Path], typer.Option(help="Known truth: a folder of masks; for a label table, a table item, truth.")
@@ -51,7 +53,9 @@ def fuse(
             cases, output, method, scope=scope, options=dict(option_value(text) for text in option or []), gold=gold,
             duplicates=duplicates, jobs=jobs, scheduler=dask, overwrite=overwrite, progress=tell,
         )  # fmt: skip
-    print_raters(fusion.fused.ranking_)
+    if fusion.choice is not None:
+        screen.print(escape(fusion.choice))
+    print_raters(fusion.fused.ranking_columns())
     for warning in fusion.warnings:
         say("bold yellow", "warning", str(warning))
     screen.print(f"Truth, raters.csv and fusion.json: {output}.")

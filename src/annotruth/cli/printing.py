@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -31,18 +31,18 @@ def progress_bar(quiet: bool = False) -> Iterator[Callable[[str, int, int], None
         yield lambda work, done, total: bar.update(task, description=work, completed=done, total=total)
 
 
-def print_raters(ranked: pd.DataFrame, most: int = 20) -> None:
+def print_raters(ranked: Mapping[str, Any] | pd.DataFrame, most: int = 20) -> None:
+    """Print a ranking, a data frame or its columns by name."""
     table = Table("rank", "rater", "skill", "95 % interval", "most frequent error", title="Raters, most skilful first")
-    for row in ranked.head(most).to_dict("records"):
-        between = "" if row["best_rank"] == row["worst_rank"] else f" ({row['best_rank']}–{row['worst_rank']})"
-        interval = f"{row['low']:.3f} – {row['high']:.3f}"
-        error = row["error"] if row["labelled"] else "labelled nothing"
-        table.add_row(
-            f"{row['rank']}{between}", escape(row["rater"]), f"{row['skill']:.3f}", interval, escape(error)
-        )  # fmt: skip
+    names = ("rank", "best_rank", "worst_rank", "rater", "skill", "low", "high", "labelled", "error")
+    shown = zip(*(ranked[name][:most] for name in names))
+    for rank, best, worst, rater, skill, low, high, labelled, error in shown:
+        between = "" if best == worst else f" ({best}–{worst})"
+        said = error if labelled else "labelled nothing"
+        table.add_row(f"{rank}{between}", escape(rater), f"{skill:.3f}", f"{low:.3f} – {high:.3f}", escape(said))
     screen.print(table)
-    if len(ranked) > most:
-        screen.print(f"… and {len(ranked) - most} more.")
+    if len(ranked["rater"]) > most:
+        screen.print(f"… and {len(ranked['rater']) - most} more.")
 
 
 def print_comparison(found: Comparison) -> None:

@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import pandas as pd
 
 from annotruth.data.answers import Answers, answers_from_frame, answers_from_matrix, truth_numbers
 from annotruth.data.drawings import settle_drawings
@@ -22,6 +21,7 @@ from annotruth.validation import (
     MAX_MASK_CLASSES,
     MISSING_PIXEL,
     finite_image,
+    highest_label,
     mask_labels,
     one_of,
     same_grid,
@@ -29,6 +29,9 @@ from annotruth.validation import (
     unique_names,
     voxel_spacing,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -149,6 +152,7 @@ class Annotations:
             raise InputError(f"The masks hold {n_raters} raters but {len(raters)} names were given.")
         if negatives is not None:
             masks, negatives = settle_drawings(masks, negatives, items, raters)
+        unknown = classes is None
         if classes is None:
             drawn = [*masks, *(negatives if negatives is not None else [])]
             classes = max(2, 1 + max(_highest(each, items[i % len(masks)], raters) for i, each in enumerate(drawn)))
@@ -160,7 +164,7 @@ class Annotations:
         )  # fmt: skip
         for index in range(len(made.items)):
             if not isinstance(masks[index], Lazy):
-                made.check_item(index)
+                made.check_item(index, checked=not unknown)  # the classes are those that the labels show
         return made
 
     @classmethod
@@ -353,9 +357,9 @@ class Annotations:
     def _where(self, index: int, rater: int) -> str:
         return f"Item {self.items[index]}, rater {self.raters[rater]}"
 
-    def check_item(self, index: int) -> None:
-        """Refuse an item whose masks, image or truth do not fit together."""
-        masks = self.item_masks(index)
+    def check_item(self, index: int, *, checked: bool = True) -> None:
+        """Refuse an item whose masks, image or truth do not fit together; ``checked`` as in :meth:`item_masks`."""
+        masks = self.item_masks(index, checked=checked)
         if self._negatives is not None:
             self.item_negatives(index)
         if len(masks) != len(self.raters):
@@ -452,6 +456,8 @@ class Annotations:
 
 def _highest(masks: Any, item: str, raters: Sequence[str]) -> int:
     array = _read(masks)
+    if array.dtype == np.uint8 and array.ndim > 1 and (highest := highest_label(array)) < MAX_MASK_CLASSES:
+        return max(highest, 0)
     checked = [mask_labels(array[r], None, f"Item {item}, rater {raters[r]}") for r in range(len(raters))]
     return max((int(m[m != MISSING_PIXEL].max(initial=0)) for m in checked), default=0)
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from annotruth.errors import InputError, shorten
 from annotruth.validation import MISSING_LABEL, one_of, unique_names
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SYNONYMS = {
     "item": ("item", "task", "image", "case"),
@@ -78,6 +80,8 @@ def truth_numbers(truth: Mapping[str, Any], items: Sequence[str], classes: Seque
     >>> truth_numbers({"b": "dog"}, ["a", "b"], ["cat", "dog"])
     array([-1,  1], dtype=int16)
     """
+    import pandas as pd
+
     position = {name: index for index, name in enumerate(classes)}
     given = {str(item): class_name(label) for item, label in truth.items() if not pd.isna(label)}
     values = [given.get(item) for item in items]
@@ -136,6 +140,8 @@ def _column(frame: pd.DataFrame, name: str) -> pd.Series:
 
 def _factorize(column: pd.Series) -> tuple[np.ndarray, Any]:
     """Number the distinct values of a column; -1 where a cell holds nothing, as NaN or as empty text."""
+    import pandas as pd
+
     codes, values = pd.factorize(column)
     empty = [code for code, value in enumerate(values) if isinstance(value, str) and value == ""]
     return (np.where(np.isin(codes, empty), -1, codes) if empty else codes), values

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from annotruth.errors import InputError, shorten
 from annotruth.validation import unique_names
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 BOX = ("x1", "y1", "x2", "y2")
 POINT = ("x", "y")
@@ -87,11 +89,14 @@ class Objects:
 
         Examples
         --------
+        >>> import pandas as pd
         >>> frame = pd.DataFrame({"item": ["a", "a"], "rater": ["ann", "bob"], "label": ["cell", "cell"],
         ...                       "x1": [1, 2], "y1": [1, 1], "x2": [5, 6], "y2": [4, 4]})
         >>> Objects.from_table(frame)
         Objects(2 objects: 1 items, 2 raters, 1 classes)
         """
+        import pandas as pd
+
         needed = ["item", "rater", "label"]
         where = list(BOX) if set(BOX) <= set(frame.columns) else list(POINT)
         lacking = [name for name in [*needed, *where] if name not in frame]
@@ -118,6 +123,8 @@ class Objects:
 
     def table(self) -> pd.DataFrame:
         """A row per object: item, rater, label, x1, y1, x2, y2."""
+        import pandas as pd
+
         names = {
             "item": np.array(self.items, dtype=object)[self.item],
             "rater": np.array(self.raters, dtype=object)[self.rater],

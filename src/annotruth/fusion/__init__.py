@@ -14,6 +14,7 @@ _HOME = {each.class_name: each.module for each in listed_estimators().values()} 
     "ObjectConsensus": "annotruth.fusion.object_consensus",
     "UnlabelledWarning": "annotruth.fusion.base",
     "count_case": "annotruth.fusion.stores",
+    "fuse_with": "annotruth.fusion.with_probabilities",
     "group_objects": "annotruth.fusion.object_matching",
 }
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
 
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError, shorten
-from annotruth.fusion._em.em_kernels import expect_rows, share_rows
-from annotruth.fusion.base import FusionEstimator, too_many_matrices
+from annotruth.fusion._em import row_loops
+from annotruth.fusion.base import FusionEstimator, check_iterations, too_many_matrices
 from annotruth.fusion.em import (
+    MIN_EXPECTED_COUNT,
     by_label,
     by_truth,
     confusion_from_counts,
@@ -25,9 +26,11 @@ from annotruth.fusion.registry import register
 from annotruth.fusion.state import FusionState
 from annotruth.fusion.votes import Votes
 from annotruth.parallel.threads import run_parts
-from annotruth.validation import one_of
+from annotruth.validation import MISSING_LABEL, one_of
 
 ConfusionPrior = np.ndarray | Mapping[str, np.ndarray] | None
+_MAX_TOGETHER = 2**22  # numbers in the arrays of replicates that are estimated together
+_MAX_ITER_TOGETHER, _TOL_TOGETHER = 200, 3e-5  # far below the spread of replicates
 _MIN_UNROLLED_ANSWERS, _MAX_UNROLLED_CLASSES = 2**18, 16  # where code for just this number of classes pays
 
 
@@ -51,7 +54,7 @@ def maximise(
     start : state to go on from; by default the raters' vote shares stand in for the first posterior
     """
     teaching = votes.reweighted(np.where(votes.answered, votes.weight, 0.0))
-    expect = _Expectation(teaching)
+    expect = Expectation(teaching)
     total = float(teaching.weight.sum())
     n_answers = max(float(teaching.weight @ np.diff(votes.first_answer)), 1.0)
     counts, classes = expect.vote_shares()
@@ -86,14 +89,78 @@ def _shares(classes: np.ndarray, total: float) -> np.ndarray:
     return classes / total if total > 0 else np.full(len(classes), 1 / len(classes))
 
 
-class _Expectation:
+def _merge_rows(votes: Votes, weights: np.ndarray) -> tuple[Votes, np.ndarray]:
+    """Make rows with the same answers and gold label one, adding up their weights (replicates, rows)."""
+    table = votes.answers.matrix(votes.n_rows, votes.n_raters)
+    _, first, same = np.unique(
+        np.column_stack([table, votes.gold]), axis=0, return_index=True, return_inverse=True
+    )  # fmt: skip
+    added = np.zeros((len(first), len(weights)))
+    np.add.at(added, same, weights.T)
+    answers = votes.answers.take(first, votes.n_rows)
+    merged = Votes.from_answers(answers, len(first), votes.n_raters, votes.n_classes, votes.gold[first], votes.raters)
+    return merged, np.ascontiguousarray(added.T)
+
+
+def maximise_together(
+    votes: Votes,
+    weights: np.ndarray,
+    prior: str | np.ndarray,
+    pseudo_counts: np.ndarray | None,
+    one_coin: bool,
+    start: FusionState,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Do as :func:`maximise` with the same votes under many weights at once: intervals need hundreds of estimates.
+
+    Parameters
+    ----------
+    weights : (replicates, rows)
+    start : state to go on from, that of the weights of the votes themselves
+
+    Returns
+    -------
+    counts, confusion : (replicates, raters, classes, classes) each
+    """
+    answers, n_raters, n_classes, n_drawn = votes.answers, votes.n_raters, votes.n_classes, len(weights)
+    given = np.zeros((votes.n_rows, n_raters * n_classes))
+    given[answers.item, answers.rater.astype(np.int64) * n_classes + answers.label] = 1.0
+    known = np.flatnonzero(votes.gold != MISSING_LABEL)
+    certain = np.eye(n_classes)[votes.gold[known]]
+    shares = votes.vote_counts()
+    shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1)
+    shares[known] = certain
+    total = np.maximum(weights.sum(axis=1, keepdims=True), MIN_EXPECTED_COUNT)
+    frequency = np.broadcast_to(start.prior, (n_drawn, n_classes))
+    if isinstance(prior, str) and prior == "votes":
+        frequency = weights @ shares / total
+    confusion = np.broadcast_to(start.confusion, (n_drawn, n_raters, n_classes, n_classes))
+    pseudo = None if pseudo_counts is None else np.tile(pseudo_counts, (n_drawn, 1, 1))
+    for _ in range(_MAX_ITER_TOGETHER):
+        seen = np.log(confusion).transpose(0, 1, 3, 2).reshape(n_drawn, -1, n_classes)
+        posterior = given @ seen + log_of(frequency)[:, None]
+        posterior -= posterior.max(axis=2, keepdims=True)
+        np.exp(posterior, out=posterior)
+        posterior /= posterior.sum(axis=2, keepdims=True)
+        posterior[:, known] = certain
+        posterior *= weights[:, :, None]
+        counts = (given.T @ posterior).reshape(n_drawn, n_raters, n_classes, n_classes).transpose(0, 1, 3, 2)
+        flat = confusion_from_counts(counts.reshape(-1, n_classes, n_classes), pseudo, one_coin=one_coin)
+        before, confusion = confusion, flat.reshape(confusion.shape)
+        if isinstance(prior, str) and prior == "estimated":
+            frequency = posterior.sum(axis=1) / total
+        if np.abs(confusion - before).max() < _TOL_TOGETHER:
+            break
+    return counts, confusion
+
+
+class Expectation:
     """The E-step and the sums of the M-step in one pass over the votes, time and again with the same memory.
 
     No posterior is ever kept.
     """
 
     def __init__(self, votes: Votes) -> None:
-        self._votes = votes
+        self._votes, self._loops = votes, row_loops(len(votes.cell))
         n_cells = votes.n_raters * votes.n_classes**2
         self._lanes = [(number, *part) for number, part in enumerate(split_lanes(votes.first_answer, n_cells))]
         self._counts = own_rows(len(self._lanes), n_cells)
@@ -110,7 +177,11 @@ class _Expectation:
         def work(lane: int, first: int, last: int) -> float:
             counts, classes = self._counts[lane], self._classes[lane]
             counts[:], classes[:] = 0.0, 0.0
-            return expect_rows(first, last, start, cell, weight, gold, log_prior, seen, counts, classes, self._unrolled)
+            return float(
+                self._loops.expect_rows(
+                    first, last, start, cell, weight, gold, log_prior, seen, counts, classes, self._unrolled
+                )
+            )
 
         likelihood = run_parts(work, self._lanes)
         return (*self._sums(), float(sum(likelihood)))
@@ -123,7 +194,7 @@ class _Expectation:
         def work(lane: int, first: int, last: int) -> None:
             counts, classes = self._counts[lane], self._classes[lane]
             counts[:], classes[:] = 0.0, 0.0
-            share_rows(first, last, start, cell, label, weight, gold, counts, classes, n_classes)
+            self._loops.share_rows(first, last, start, cell, label, weight, gold, counts, classes, n_classes)
 
         run_parts(work, self._lanes)
         return self._sums()
@@ -146,8 +217,7 @@ class ConfusionEstimator(FusionEstimator):
 
     def check(self, annotations: Annotations) -> None:
         super().check(annotations)
-        if not (self.max_iter >= 1 and self.tol >= 0):
-            raise InputError(f"max_iter must be at least 1 and tol at least 0, found {self.max_iter} and {self.tol}.")
+        check_iterations(self.max_iter, self.tol)
         _check_prior(self.prior, self.truth_classes(annotations.classes)[0])
 
     def estimate(self, votes: Votes, start: FusionState | None = None) -> FusionState:
@@ -157,6 +227,21 @@ class ConfusionEstimator(FusionEstimator):
             votes, prior=self.prior, max_iter=self.max_iter, tol=self.tol, stop=self.stop,  # type: ignore[arg-type]
             pseudo_counts=self.pseudo_counts(votes.raters, votes.n_classes), one_coin=self.one_coin, start=start,
         )  # fmt: skip
+
+    def estimate_drawn(
+        self, votes: Votes, weights: Iterable[np.ndarray], start: FusionState
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        if votes.n_rows * votes.n_raters * votes.n_classes > _MAX_TOGETHER:
+            yield from super().estimate_drawn(votes, weights, start)
+            return
+        pseudo = self.pseudo_counts(votes.raters, votes.n_classes)
+        drawn = np.stack([np.where(votes.answered, weight, 0.0) for weight in weights])
+        votes, drawn = _merge_rows(votes, drawn)
+        size = max(1, _MAX_TOGETHER // (votes.n_rows * votes.n_classes))
+        for first in range(0, len(drawn), size):
+            yield from zip(
+                *maximise_together(votes, drawn[first : first + size], self.prior, pseudo, self.one_coin, start)
+            )
 
     def posterior(self, votes: Votes, state: FusionState) -> np.ndarray:
         if isinstance(state, CoinState):

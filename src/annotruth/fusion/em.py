@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from annotruth.data.answers import Answers
-from annotruth.fusion._em.em_kernels import PADDING, count_rows, posterior_rows
+from annotruth.fusion._em import PADDING, row_loops
 from annotruth.fusion.votes import Votes, answer_cells, first_answers
 from annotruth.parallel.threads import run_parts
 
@@ -67,9 +67,10 @@ def votes_posterior(votes: Votes, log_prior: np.ndarray, log_confusion: np.ndarr
     log_prior = np.atleast_2d(np.ascontiguousarray(log_prior, dtype=np.float64))
     posterior, evidence = np.empty((votes.n_rows, votes.n_classes)), np.empty(votes.n_rows)
     start, cell, gold, seen = votes.first_answer, votes.cell, votes.gold, by_label(log_confusion)
+    loops = row_loops(len(cell))
 
     def work(first: int, last: int) -> None:
-        posterior_rows(first, last, start, cell, gold, log_prior, seen, posterior, evidence)
+        loops.posterior_rows(first, last, start, cell, gold, log_prior, seen, posterior, evidence)
 
     run_parts(work, split_lanes(start, 0))
     return posterior, evidence
@@ -103,11 +104,12 @@ def expected_counts(
     weighted = np.ascontiguousarray(weighted if weight is None else weighted * weight[:, None])
     n_items, n_classes = weighted.shape
     start, cell = first_answers(answers, n_items), answer_cells(answers, n_raters, n_classes)
+    loops = row_loops(len(cell))
     lanes = split_lanes(start, n_raters * n_classes**2)
     counts = own_rows(len(lanes), n_raters * n_classes**2)
 
     def work(lane: int, first: int, last: int) -> None:
-        count_rows(first, last, start, cell, weighted, counts[lane])
+        loops.count_rows(first, last, start, cell, weighted, counts[lane])
 
     run_parts(work, [(lane, *part) for lane, part in enumerate(lanes)])
     return by_truth(counts.sum(axis=0), n_raters, n_classes)

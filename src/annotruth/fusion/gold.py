@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 import numpy as np
-import pandas as pd
 
 from annotruth.data.annotations import Annotations
 from annotruth.data.answers import class_name
 from annotruth.errors import InputError, shorten
 from annotruth.validation import MISSING_LABEL, mask_labels, same_grid
 
-Gold = np.ndarray | Sequence[Any] | Mapping[str, Any] | pd.DataFrame | str | None
+if TYPE_CHECKING:
+    import pandas as pd
+
+Gold: TypeAlias = "np.ndarray | Sequence[Any] | Mapping[str, Any] | pd.DataFrame | str | None"
 
 
 class GoldMasks:
@@ -36,7 +39,7 @@ class GoldMasks:
         elif isinstance(gold, Mapping):
             places = _places(annotations, list(gold))
             self._by_item = dict(zip(places, gold.values()))
-        elif isinstance(gold, pd.DataFrame):
+        elif _is_frame(gold):
             raise InputError("Gold labels of masks are masks: give an array per item, not a table.")
         elif gold is not None:
             if len(gold) != len(annotations):
@@ -80,7 +83,7 @@ def gold_answers(annotations: Annotations, gold: Gold) -> np.ndarray:
     if isinstance(gold, str):
         _only_truth(gold)
         return np.asarray(annotations.truth).astype(np.int16)
-    if isinstance(gold, (pd.DataFrame, Mapping)):
+    if isinstance(gold, Mapping) or _is_frame(gold):
         pairs = _pairs(gold)
         _refuse_contradictions(pairs)
         number = {name: index for index, name in enumerate(annotations.classes)}
@@ -100,12 +103,19 @@ def gold_answers(annotations: Annotations, gold: Gold) -> np.ndarray:
     return values.astype(np.int16)
 
 
+def _is_frame(gold: Any) -> TypeGuard[pd.DataFrame]:
+    pandas = sys.modules.get("pandas")  # whoever holds a table has loaded it
+    return pandas is not None and isinstance(gold, pandas.DataFrame)
+
+
 def _only_truth(gold: str) -> None:
     if gold != "truth":
         raise InputError(f"gold={gold!r} is not known; the only word is 'truth'. Otherwise give the labels.")
 
 
 def _pairs(gold: pd.DataFrame | Mapping[str, Any]) -> list[tuple[str, str]]:
+    import pandas as pd
+
     if isinstance(gold, Mapping):
         return [(str(item), class_name(label)) for item, label in gold.items() if not pd.isna(label)]
     column = "label" if "label" in gold.columns else "truth"

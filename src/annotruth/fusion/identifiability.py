@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from annotruth.errors import IdentifiabilityWarning, InputError, shorten
-from annotruth.fusion._em.em_kernels import first_linked
+from annotruth.fusion._em import row_loops
 
 MIN_RATERS = 3
 """With two raters, many truths explain the same answers equally well; three are enough (independent errors)."""
@@ -172,7 +171,9 @@ def co_labelling_groups(item: np.ndarray, rater: np.ndarray, n_raters: int) -> n
         item, rater = item[order], rater[order]
     labelled = np.bincount(rater, minlength=n_raters) > 0
     groups = np.full(n_raters, -1, dtype=np.int64)
-    groups[labelled] = np.unique(first_linked(item, rater, n_raters)[labelled], return_inverse=True)[1]
+    groups[labelled] = np.unique(
+        row_loops(len(item)).first_linked(item, rater, n_raters)[labelled], return_inverse=True
+    )[1]
     return groups
 
 
@@ -205,8 +206,12 @@ def _apart(active: np.ndarray, groups: np.ndarray | None, names: list[str]) -> l
 
 def _swapped(mean: np.ndarray, names: list[str]) -> list[str]:
     """Compare the best one-to-one naming of the classes with the names they bear."""
-    _, best = linear_sum_assignment(mean, maximize=True)
     own = np.arange(len(mean))
+    if (mean.argmax(axis=1) == own).all():
+        return []
+    from scipy.optimize import linear_sum_assignment  # takes longer to load than most fits
+
+    _, best = linear_sum_assignment(mean, maximize=True)
     if mean[own, best].sum() <= mean[own, own].sum():
         return []
     moved = [f"true {names[c]} is called {names[best[c]]}" for c in own if best[c] != c]

@@ -12,6 +12,22 @@ from annotruth.fusion.votes import Votes
 from annotruth.validation import MISSING_LABEL
 
 
+def decide(votes: Votes, shares: np.ndarray, prior: np.ndarray) -> np.ndarray:
+    """Posterior (rows, classes) of shares of the votes, the prior where nobody voted, and gold labels where known."""
+    posterior = np.where(votes.answered[:, None], shares, prior)
+    known = np.flatnonzero(votes.gold != MISSING_LABEL)
+    posterior[known] = np.eye(votes.n_classes)[votes.gold[known]]
+    return posterior
+
+
+def summed_up(votes: Votes, posterior: np.ndarray, *, one_coin: bool = False) -> FusionState:
+    """The state of raters and classes that a posterior (rows, classes) speaks for."""
+    weight = np.where(votes.answered, votes.weight, 0.0)
+    counts = expected_counts(votes.answers, posterior, votes.n_raters, weight)
+    prior = (posterior * weight[:, None]).sum(axis=0) / max(weight.sum(), MIN_EXPECTED_COUNT)
+    return FusionState(confusion_from_counts(counts, one_coin=one_coin), counts, prior)
+
+
 @register("mean")
 class MeanLabel(FusionEstimator):
     """The share of the votes that each class has, as a soft label.
@@ -35,25 +51,14 @@ class MeanLabel(FusionEstimator):
         self.scope = scope
 
     def estimate(self, votes: Votes, start: FusionState | None = None) -> FusionState:
-        posterior = self._decide(votes, np.zeros(votes.n_classes))
-        weight = np.where(votes.answered, votes.weight, 0.0)
-        counts = expected_counts(votes.answers, posterior, votes.n_raters, weight)
-        prior = (posterior * weight[:, None]).sum(axis=0) / max(weight.sum(), MIN_EXPECTED_COUNT)
-        return FusionState(confusion_from_counts(counts), counts, prior)
+        return summed_up(votes, decide(votes, self.shares(votes.vote_counts()), np.zeros(votes.n_classes)))
 
     def posterior(self, votes: Votes, state: FusionState) -> np.ndarray:
-        return self._decide(votes, state.prior)
+        return decide(votes, self.shares(votes.vote_counts()), state.prior)
 
     def shares(self, counts: np.ndarray) -> np.ndarray:
         """Posterior (rows, classes) from vote counts (rows, classes)."""
         return counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-
-    def _decide(self, votes: Votes, prior: np.ndarray) -> np.ndarray:
-        """Posterior (rows, classes), the prior where nobody voted."""
-        posterior = np.where(votes.answered[:, None], self.shares(votes.vote_counts()), prior)
-        known = np.flatnonzero(votes.gold != MISSING_LABEL)
-        posterior[known] = np.eye(votes.n_classes)[votes.gold[known]]
-        return posterior
 
 
 @register("majority")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
-from scipy.stats import beta, pearson3
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MIN_ERROR_SHOWN = 0.005
 """An error rarer than this is not worth a word."""
+_MIN_SKEWNESS = 1.6e-5
 
 
 def confusion_interval(
@@ -83,13 +86,14 @@ def diagonal_interval(right: np.ndarray, wrong: np.ndarray, level: float = 0.95)
     >>> float(low[0].round(3)), float(high[0].round(3))
     (0.875, 0.95)
     """
-    n_classes = right.shape[1]
-    mean, variance, skewness = (np.asarray(moment) for moment in beta.stats(right, wrong, moments="mvs"))
+    n_classes, total = right.shape[1], right + wrong
+    mean, variance = right / total, right * wrong / (total**2 * (total + 1))
+    skewness = 2 * (wrong - right) * np.sqrt(total + 1) / ((total + 2) * np.sqrt(right * wrong))
     spread = np.sqrt(variance.sum(axis=1))
     lean = (skewness * variance**1.5).sum(axis=1) / spread**3
     tail = (1 - level) / 2
     low, high = (
-        np.clip(mean.mean(axis=1) + pearson3.ppf(q, lean) * spread / n_classes, 0, 1) for q in (tail, 1 - tail)
+        np.clip(mean.mean(axis=1) + _pearson_quantile(q, lean) * spread / n_classes, 0, 1) for q in (tail, 1 - tail)
     )
     return low, high
 
@@ -143,15 +147,30 @@ def ranking(
       bob     1          1           1               none
       ann     2          2           2 calls yes no: 40 %
     """
-    table = pd.DataFrame({"rater": list(raters), "skill": skill, "low": low, "high": high, "labelled": labelled})
-    table["error"] = [
-        most_frequent_error(matrix, classes) if given else "" for matrix, given in zip(matrices, labelled)
-    ]
-    table["best_rank"] = 1 + len(table) - np.searchsorted(np.sort(low), high, side="right")
-    table["worst_rank"] = len(table) - np.searchsorted(np.sort(high), low, side="left")
-    table = table.iloc[np.lexsort((-table["skill"], table["labelled"] == 0))].reset_index(drop=True)
-    table["rank"] = np.arange(1, len(table) + 1)
-    return table[["rater", "rank", "best_rank", "worst_rank", "skill", "low", "high", "labelled", "error"]]
+    import pandas as pd
+
+    return pd.DataFrame(ranking_columns(raters, matrices, classes, skill, low, high, labelled))
+
+
+def ranking_columns(
+    raters: Sequence[str],
+    matrices: Iterable[np.ndarray],
+    classes: Sequence[str],
+    skill: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    labelled: np.ndarray,
+) -> dict[str, np.ndarray]:
+    """The columns of :func:`ranking` by name, for those who need no data frame."""
+    errors = [most_frequent_error(matrix, classes) if given else "" for matrix, given in zip(matrices, labelled)]
+    order = np.lexsort((-skill, labelled == 0))
+    columns = {
+        "best_rank": 1 + len(skill) - np.searchsorted(np.sort(low), high, side="right"),
+        "worst_rank": len(skill) - np.searchsorted(np.sort(high), low, side="left"),
+        "skill": skill, "low": low, "high": high, "labelled": labelled, "error": np.array(errors, dtype=object),
+    }  # fmt: skip
+    names, ranks = np.array(list(raters), dtype=object)[order], np.arange(1, len(skill) + 1)
+    return {"rater": names, "rank": ranks} | {name: values[order] for name, values in columns.items()}
 
 
 def most_frequent_error(confusion: np.ndarray, classes: Sequence[str]) -> str:
@@ -172,5 +191,19 @@ def most_frequent_error(confusion: np.ndarray, classes: Sequence[str]) -> str:
 
 
 def _bounds(first: np.ndarray, second: np.ndarray, level: float) -> tuple[np.ndarray, np.ndarray]:
+    """Quantiles of Beta distributions. Of SciPy only special functions are loaded: its statistics take a second."""
+    from scipy.special import betainccinv, betaincinv
+
     tail = (1 - level) / 2
-    return beta.ppf(tail, first, second), beta.isf(tail, first, second)
+    return betaincinv(first, second, tail), betainccinv(first, second, tail)
+
+
+def _pearson_quantile(probability: float, skewness: np.ndarray) -> np.ndarray:
+    """Quantile of Pearson III distributions of mean 0 and variance 1: a shifted Gamma, or a normal one without skew."""
+    from scipy.special import gammaincinv, ndtri
+
+    leans = np.abs(skewness) > _MIN_SKEWNESS
+    shape = 4 / np.where(leans, skewness, 1.0) ** 2
+    scale = np.where(leans, skewness, 1.0) / 2
+    gamma = gammaincinv(shape, np.where(skewness < 0, 1 - probability, probability))
+    return np.where(leans, (gamma - shape) * scale, ndtri(probability))

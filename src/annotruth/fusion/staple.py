@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from annotruth.data.annotations import Annotations
-from annotruth.errors import InputError, shorten
-from annotruth.fusion._em.mrf import mean_field
+from annotruth.errors import InputError
+from annotruth.fusion.base import foreground_classes
 from annotruth.fusion.dawid_skene import ConfusionEstimator, ConfusionPrior
 from annotruth.fusion.em import confusion_from_counts, expected_counts, log_of, votes_posterior
 from annotruth.fusion.registry import register
@@ -97,20 +98,19 @@ class STAPLE(ConfusionEstimator):
             raise InputError("smoothing needs masks: the items of a label table have no neighbours.")
 
     def truth_classes(self, names: tuple[str, ...]) -> tuple[tuple[str, ...], int | None]:
-        wanted = self.foreground
-        if wanted is None:
-            return names, None
-        if not isinstance(wanted, str) and 0 <= wanted < len(names):
-            return (f"not {names[wanted]}", names[wanted]), int(wanted)
-        if wanted not in names:
-            raise InputError(f"foreground={wanted!r} is not among the classes {shorten(names, 10)}.")
-        return (f"not {wanted}", str(wanted)), names.index(str(wanted))
+        return foreground_classes(names, self.foreground)
 
     def estimate(self, votes: Votes, start: FusionState | None = None) -> FusionState:
         if self.exclude_consensus:
             disputed = votes.reweighted(np.where(self._agreed(votes), 0.0, votes.weight))
             votes = disputed if disputed.weight.any() else votes
         return super().estimate(votes, start)
+
+    def estimate_drawn(
+        self, votes: Votes, weights: Iterable[np.ndarray], start: FusionState
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        agreed = self._agreed(votes)
+        return super().estimate_drawn(votes, (np.where(agreed, 0.0, weight) for weight in weights), start)
 
     def posterior(self, votes: Votes, state: FusionState) -> np.ndarray:
         posterior = super().posterior(votes, state)
@@ -136,6 +136,8 @@ class STAPLE(ConfusionEstimator):
         _, evidence = votes_posterior(votes, log_of(state.prior), log_of(state.confusion))
         row = case.to_pixels(np.arange(votes.n_rows, dtype=np.int32)[None])[0]
         pixels = case.to_pixels(self.posterior(votes, state).T.astype(np.float32))
+        from annotruth.fusion._em.mrf import mean_field  # compiled: not for those who do not smooth
+
         smoothed, gain = mean_field(pixels, case.shape, self.smoothing)
         by_row = np.stack([np.bincount(row, weights=share, minlength=votes.n_rows) for share in smoothed], axis=1)
         by_row[self._agreed(votes) | ~votes.answered] = 0.0

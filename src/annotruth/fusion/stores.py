@@ -15,6 +15,8 @@ from annotruth.fusion.gold import Gold, GoldMasks, gold_answers
 from annotruth.fusion.votes import PatternLookup, Patterns, Votes, count_patterns, join_votes, merge_patterns
 from annotruth.validation import MISSING_LABEL, MISSING_PIXEL
 
+_MAX_COUNTED_VOTES = 2**26
+
 
 @dataclass(frozen=True)
 class Case:
@@ -94,6 +96,7 @@ class MaskBatch:
     position : (raters of this batch,) where they stand among all raters
     patterns : the tuples of votes of all its cases
     cases : the same case by case, where they are needed so
+    counted : the same case by case as long as they are few, to draw cases anew; otherwise None
     unlabelled : (items,) pixels that nobody labelled
     labelled : bool (items, raters of this batch) who labelled anything of which case
     first_row : where its patterns begin among those of all batches
@@ -104,6 +107,7 @@ class MaskBatch:
     position: np.ndarray
     patterns: Patterns
     cases: list[Patterns] | None
+    counted: list[Patterns] | None
     unlabelled: np.ndarray
     labelled: np.ndarray
     first_row: int
@@ -122,7 +126,9 @@ class MaskBatch:
         patterns = merge_patterns(cases, len(annotations.classes))
         unlabelled = np.array([case.unlabelled() for case in cases])
         labelled = np.stack([(case.votes != MISSING_PIXEL).any(axis=1) for case in cases])
-        return cls(annotations, gold, position, patterns, cases if by_case else None, unlabelled, labelled, first_row)
+        few = sum(case.votes.size for case in cases) <= _MAX_COUNTED_VOTES
+        own, counted = cases if by_case else None, cases if few else None
+        return cls(annotations, gold, position, patterns, own, counted, unlabelled, labelled, first_row)
 
     def lookup(self, patterns: Patterns) -> PatternLookup:
         """Where pixels find their place among some patterns of this batch."""
@@ -201,12 +207,19 @@ class MaskStore:
     def rows_of(self, index: int) -> np.ndarray:
         """Where the rows of a case's votes stand among those of :meth:`votes`; needs ``by_case``."""
         batch, local = self.find(index)
-        if batch.cases is None:
+        cases = batch.cases or batch.counted
+        if cases is None:
             raise ValueError("the patterns of the cases were not kept")
-        own, n_patterns = batch.cases[local], len(batch.patterns.counts)
+        own, n_patterns = cases[local], len(batch.patterns.counts)
         number = np.arange(n_patterns, dtype=np.int32)[None]
         gold = own.gold if batch.gold else None
         return batch.first_row + batch.lookup(batch.patterns).write(own.votes, number, gold=gold)[0]
+
+    def case_counts(self) -> list[np.ndarray] | None:
+        """How many of each case's pixels have each of its :meth:`rows_of`; None if that is too much to keep."""
+        if any(batch.counted is None for batch in self.batches):
+            return None
+        return [case.counts for batch in self.batches for case in batch.counted or []]
 
     def find(self, index: int) -> tuple[MaskBatch, int]:
         """The batch of an item, and its position there."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from annotruth.data.answers import Answers
 from annotruth.errors import InputError
-from annotruth.fusion._em import pattern_kernels as kernels
+from annotruth.fusion._em import pixel_loops
 from annotruth.parallel.threads import run_parts, split_range, thread_count
 from annotruth.validation import MISSING_LABEL, MISSING_PIXEL
 
@@ -94,10 +94,11 @@ class Votes:
         weights = None if (self.weight == 1).all() else self.weight[self.answers.item]
         return np.bincount(self.answers.rater, weights, minlength=self.n_raters).astype(np.float64)
 
-    def vote_counts(self) -> np.ndarray:
-        """How many raters chose each class, (rows, classes) float64."""
+    def vote_counts(self, weight: np.ndarray | None = None) -> np.ndarray:
+        """How many raters chose each class, (rows, classes) float64; with ``weight`` (answers,), what they weigh."""
         cell = self.answers.item.astype(np.int64) * self.n_classes + self.answers.label
-        return np.bincount(cell, minlength=self.n_rows * self.n_classes).reshape(-1, self.n_classes).astype(np.float64)
+        counts = np.bincount(cell, weight, minlength=self.n_rows * self.n_classes)
+        return counts.reshape(-1, self.n_classes).astype(np.float64, copy=False)
 
     def unanimous(self) -> np.ndarray:
         """Bool (rows,): two raters or more voted, all alike."""
@@ -237,7 +238,9 @@ class PatternLookup:
         if self._dense:
             self._codes = _codes(votes, gold, n_classes)
         else:
-            self._slots, self._keys = kernels.hash_index(votes, gold)
+            from annotruth.fusion._em import pattern_kernels
+
+            self._slots, self._keys = pattern_kernels.hash_index(votes, gold)
 
     def write(
         self, masks: np.ndarray, table: np.ndarray, out: np.ndarray | None = None, gold: np.ndarray | None = None
@@ -257,13 +260,15 @@ class PatternLookup:
         if self._dense:
             by_code = np.full((len(table), self._table_size), unknown, dtype=table.dtype)
             by_code[:, self._codes] = table
+            loops = pixel_loops(masks.shape[1])
 
             def work(first: int, last: int) -> bool:
-                return kernels.write_dense(masks, truth, first, last, self._n_classes, by_code, unknown, out)
+                return bool(loops.write_dense(masks, truth, first, last, self._n_classes, by_code, unknown, out))
         else:
+            from annotruth.fusion._em import pattern_kernels
 
             def work(first: int, last: int) -> bool:
-                return kernels.write_hashed(masks, truth, first, last, self._slots, self._keys, table, out)
+                return pattern_kernels.write_hashed(masks, truth, first, last, self._slots, self._keys, table, out)
 
         if not all(run_parts(work, split_range(masks.shape[1], _PART_PIXELS))):
             raise InputError("The masks hold votes that were not there when they were counted: have the files changed?")
@@ -278,8 +283,10 @@ def _count_dense(masks: np.ndarray, gold: np.ndarray, n_classes: int) -> Pattern
         _PART_PIXELS // 8, -(-n_pixels // (4 * thread_count()))
     )  # counts are whole numbers: any parts give the same
 
+    loops = pixel_loops(n_pixels)
+
     def work(first: int, last: int) -> tuple[np.ndarray, bool]:
-        return kernels.count_dense(masks, gold, first, last, n_classes, size)
+        return loops.count_dense(masks, gold, first, last, n_classes, size)
 
     done = run_parts(work, split_range(n_pixels, part))
     if any(strange for _, strange in done):
@@ -312,6 +319,7 @@ def _decoded(total: np.ndarray, n_raters: int, n_classes: int) -> Patterns:
 
 def _count_hashed(masks: np.ndarray, gold: np.ndarray, n_classes: int, weight: np.ndarray) -> Patterns:
     """Count by hashing; with ``weight`` (pixels,), count each pixel so many times."""
+    from annotruth.fusion._em import pattern_kernels as kernels
 
     def work(first: int, last: int) -> tuple[np.ndarray, np.ndarray, bool]:
         return kernels.count_hashed(masks, gold, first, last, n_classes, weight)

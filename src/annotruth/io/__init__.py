@@ -22,13 +22,10 @@ labelling tools export and how papers lay out their data; ``import_source`` turn
 
 from __future__ import annotations
 
-from annotruth.io.features import column_names, load_features
-from annotruth.io.files import case_of, suffix_of
-from annotruth.io.importing import Imported, import_source
-from annotruth.io.objects import load_objects, write_objects
-from annotruth.io.problems import Problem
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from annotruth.io.sources import (
-    SOURCES,
     Source,
     check,
     describe_takers,
@@ -37,8 +34,6 @@ from annotruth.io.sources import (
     nothing_to_load,
     register,
 )
-from annotruth.io.sources.case_folder import load_images, nothing_sound
-from annotruth.io.tables import read_truth, write_label_table, write_table, write_truth_table
 from annotruth.io.writing import (
     atomic,
     fresh_folder,
@@ -47,6 +42,25 @@ from annotruth.io.writing import (
     write_mask,
     write_probabilities,
 )
+
+if TYPE_CHECKING:
+    from annotruth.io.features import column_names, load_features
+    from annotruth.io.files import case_of, suffix_of
+    from annotruth.io.importing import Imported, import_source
+    from annotruth.io.objects import load_objects, write_objects
+    from annotruth.io.problems import Problem
+    from annotruth.io.sources import SOURCES
+    from annotruth.io.sources.case_folder import load_images, nothing_sound
+    from annotruth.io.tables import read_truth, write_label_table, write_table, write_truth_table
+
+_HOME = {
+    "column_names": "features", "load_features": "features", "case_of": "files", "suffix_of": "files",
+    "Imported": "importing", "import_source": "importing", "load_objects": "objects", "write_objects": "objects",
+    "Problem": "problems", "SOURCES": "sources",
+    "load_images": "sources.case_folder", "nothing_sound": "sources.case_folder",
+    "read_truth": "tables", "write_label_table": "tables", "write_table": "tables", "write_truth_table": "tables",
+}  # fmt: skip
+"""What not every job needs, and where it is: loaded on first use, tables and imports with libraries of their own."""
 
 __all__ = [
     "SOURCES",
@@ -79,3 +93,9 @@ __all__ = [
     "write_table",
     "write_truth_table",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'annotruth.io' has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)

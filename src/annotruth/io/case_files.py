@@ -30,6 +30,8 @@ from annotruth.io.problems import Problem, Report, place, reporting
 from annotruth.io.reading import refuse_irregular
 
 IMAGES, RATERS, TRUTH = "images", "raters", "truth"
+LABELS_FILE, TRUTH_FILE = "labels.csv", "truth.csv"
+"""In a folder that an import made of a label table, beside images/."""
 
 
 @dataclass(frozen=True)
@@ -165,6 +167,11 @@ def survey_files(folder: Path, layout: Layout, dataset: Dataset | None, report: 
         if path in good and spacings[case] is None:
             spacings[case] = heads[path].spacing
     return Survey(folder, layout, layout.only(good), dataset, rank, shapes, channels, spacings)
+
+
+def is_table_folder(path: Path) -> bool:
+    """Whether an import made it: a folder with a table, what it says of itself and, where there are any, pictures."""
+    return (path / LABELS_FILE).is_file() and (path / DATASET_FILE).is_file() and not (path / RATERS).exists()
 
 
 def scan(folder: Path, report: Report, with_raters: bool = True, truth: Path | None = Path(TRUTH)) -> Layout:

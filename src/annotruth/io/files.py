@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from nibabel.orientations import aff2axcodes
 
 from annotruth.data.drawings import NEGATIVE_FOLDER, drop_contradictions, warn_contradictions
 from annotruth.errors import InputError, shorten
 from annotruth.io.formats import FORMATS, SUFFIXES, Format
 from annotruth.io.formats.header import Header
+from annotruth.io.kept import read_once
 from annotruth.io.problems import place
 from annotruth.validation import MISSING_PIXEL, finite_image, mask_labels, same_grid, whole_numbers
 
@@ -71,7 +71,7 @@ def image_header(path: Path, rank: int, where: str) -> Header:
 def read_mask(path: Path, where: str) -> np.ndarray:
     """Read a mask's pixel values (*spatial) as integers."""
     with reading(where):
-        pixels = format_of(path).read_mask(path)
+        pixels = read_once(path, format_of(path).read_mask)
     return whole_numbers(pixels, where)
 
 
@@ -301,6 +301,8 @@ def reading(where: str) -> Iterator[None]:
 def _differences(ours: np.ndarray, theirs: np.ndarray) -> list[str]:
     if not (np.isfinite(ours).all() and np.isfinite(theirs).all()):
         return ["one of the affines is not finite"]
+    from nibabel.orientations import aff2axcodes
+
     found = []
     spacing, wanted = (np.linalg.norm(affine[:3, :3], axis=0) for affine in (ours, theirs))
     for axis in np.flatnonzero(np.abs(spacing - wanted) > GRID_TOLERANCE):

@@ -23,7 +23,7 @@ import pandas as pd
 from annotruth.data.annotations import Lazy
 from annotruth.errors import AnnotruthError, InputError, shorten
 from annotruth.io.archives import open_archive
-from annotruth.io.case_files import IMAGES, RATERS, TRUTH
+from annotruth.io.case_files import IMAGES, LABELS_FILE, RATERS, TRUTH, TRUTH_FILE
 from annotruth.io.contents import Contents, Item
 from annotruth.io.files import DATASET_FILE, suffix_of
 from annotruth.io.formats import EXACT_SUFFIXES
@@ -32,7 +32,6 @@ from annotruth.io.names import to_cell
 from annotruth.io.problems import Problem, Progress, Refused, Report, refuse, reporting
 from annotruth.io.sources import SOURCES, accept_inputs, find_source
 from annotruth.io.sources.imports import ImportSource, report_irregular
-from annotruth.io.tables import LABELS_FILE, TRUTH_FILE
 from annotruth.io.writing import atomic, refuse_used_folder, write_image_file, write_mask_file
 from annotruth.validation import MISSING_PIXEL
 

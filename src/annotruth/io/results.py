@@ -14,11 +14,10 @@ import nibabel
 import numpy as np
 
 from annotruth.errors import InputError, shorten
-from annotruth.io.case_files import IMAGES, TRUTH, by_number, list_files
+from annotruth.io.case_files import IMAGES, LABELS_FILE, TRUTH, TRUTH_FILE, by_number, is_table_folder, list_files
 from annotruth.io.dataset import read_dataset
 from annotruth.io.files import Pixels, mask_header, read_image, read_mask, suffix_of
 from annotruth.io.problems import place, refuse
-from annotruth.io.tables import LABELS_FILE, TRUTH_FILE, is_table_folder
 from annotruth.validation import MISSING_PIXEL
 
 LABELS, PROBABILITIES, FUSION = "labels", "probabilities", "fusion.json"

@@ -16,23 +16,15 @@ import pyarrow.parquet
 from annotruth.data.annotations import Annotations
 from annotruth.data.answers import SYNONYMS, class_name, merge_answers, name_classes
 from annotruth.errors import InputError, shorten
-from annotruth.io.files import DATASET_FILE
 from annotruth.io.names import from_cell, to_cell
 from annotruth.io.reading import refuse_irregular
 from annotruth.io.writing import atomic
 from annotruth.validation import MISSING_LABEL
 
 SUFFIXES = (".csv", ".parquet")
-LABELS_FILE, TRUTH_FILE = "labels.csv", "truth.csv"
-"""In a folder that an import made of a label table, beside images/."""
 _MAX_HEAD = 2**22
 _EMPTY_CELLS = ["", "NA", "N/A", "NaN", "nan", "null", "NULL"]
 _TRUTH_COLUMNS = {"item": SYNONYMS["item"], "truth": ("truth", "label")}
-
-
-def is_table_folder(path: Path) -> bool:
-    """Whether an import made it: a folder with a table, what it says of itself and, where there are any, pictures."""
-    return (path / LABELS_FILE).is_file() and (path / DATASET_FILE).is_file() and not (path / "raters").exists()
 
 
 @dataclass(frozen=True)

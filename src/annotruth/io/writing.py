@@ -45,17 +45,19 @@ def atomic(path: str | Path) -> Iterator[Path]:
     suffix = "".join(path.suffixes[-2:]) if path.suffix.lower() == ".gz" else path.suffix
     temporary = path.with_name(f".annotruth-{uuid.uuid4().hex}{suffix}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.parent.is_dir():
+            path.parent.mkdir(parents=True, exist_ok=True)
         mode = _make_empty(temporary)
         yield temporary
         if stat.S_IMODE(temporary.stat().st_mode) != mode:  # some writers make files that only their owner may read
             temporary.chmod(mode)
         os.replace(temporary, path)
-    except OSError as error:
-        raise AnnotruthError(f"{path}: could not be written: {error.strerror or error}.") from error
-    finally:
-        with suppress(OSError):  # gone already after a good end; after a bad one the first error is the one to show
+    except BaseException as error:
+        with suppress(OSError):  # the first error is the one to show
             temporary.unlink()
+        if isinstance(error, OSError):
+            raise AnnotruthError(f"{path}: could not be written: {error.strerror or error}.") from error
+        raise
 
 
 def _make_empty(path: Path) -> int:

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from typing import Any, TypeVar
-
-import numba
 
 T = TypeVar("T")
 
@@ -24,7 +22,14 @@ _chosen: ContextVar[int | None] = ContextVar("annotruth_threads", default=None)
 
 def thread_count() -> int:
     """How many threads the compiled loops use: as many as there are cores, or ``NUMBA_NUM_THREADS``."""
-    return _chosen.get() or int(numba.config.NUMBA_NUM_THREADS)
+    return _chosen.get() or _usual_count()
+
+
+@cache
+def _usual_count() -> int:
+    wanted = os.environ.get("NUMBA_NUM_THREADS", "")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, int(wanted)) if wanted.isdecimal() else cores
 
 
 @contextmanager
@@ -84,6 +89,38 @@ def _pool(workers: int) -> ThreadPoolExecutor:
 
 
 os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not survive a fork
+
+
+def map_in_threads(work: Callable[[Any], T], tasks: Iterable[Any], n_threads: int) -> Iterator[T]:
+    """Give the answers in the order of the tasks, so many being worked on at a time; few wait to be fetched.
+
+    Reading, unpacking and writing files go on beside each other; compiled loops get one thread each.
+
+    Examples
+    --------
+    >>> list(map_in_threads(len, ["one", "three"], n_threads=2))
+    [3, 5]
+    """
+
+    def alone(task: Any) -> T:
+        with threads(1):
+            return work(task)
+
+    if n_threads <= 1:
+        yield from map(work, tasks)
+        return
+    with ThreadPoolExecutor(n_threads, thread_name_prefix="annotruth-case") as pool:
+        waiting: deque[Future[T]] = deque()
+        try:
+            for task in tasks:
+                waiting.append(pool.submit(alone, task))
+                if len(waiting) > 2 * n_threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
 
 
 def split_range(size: int, part: int) -> list[tuple[int, int]]:

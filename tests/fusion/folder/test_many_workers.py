@@ -14,10 +14,17 @@ from typing import Any
 import pytest
 
 from annotruth.errors import InputError
+from annotruth.fusion import folder as folder_run
 from annotruth.fusion.folder import fuse
 from annotruth.parallel.threads import threads
 
 Read = Callable[[Path], dict[str, Any]]
+
+
+@pytest.fixture(autouse=True)
+def shared_however_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let processes have the work, though these cases are not worth starting them."""
+    monkeypatch.setattr(folder_run, "_MIN_SHARED_VOTES", 0)
 
 
 @pytest.fixture(scope="module")
@@ -125,3 +132,13 @@ def test_dask_that_is_not_there(cases: Path, out: Path, monkeypatch: pytest.Monk
     with pytest.raises(InputError, match=r"pip install 'annotruth\[dask\]'"):
         fuse(cases, out, scheduler="tcp://127.0.0.1:9")
     assert not out.exists()
+
+
+def test_processes_are_not_started_for_a_little_work(
+    same: Callable[[Path, Path], None], many: Path, alone: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.undo()
+    at_work = []
+    fuse(many, out, jobs=2, progress=lambda *_: at_work.extend(multiprocessing.active_children()))
+    assert not at_work
+    same(out, alone)

@@ -1,0 +1,29 @@
+"""The loops behind the estimators: compiled, or in NumPy where there is so little to do that a compiler's start shows.
+
+Which of the two is taken depends on the data alone, so that the same data give the same bits everywhere.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+FEW_ANSWERS, FEW_PIXELS = 2**13, 2**18
+PADDING = 16
+"""Numbers kept free on both sides of a thread's own sums, so that no two threads write one cache line."""
+
+
+def row_loops(n_answers: int) -> Any:
+    """The module of loops over rows of so many answers.
+
+    Examples
+    --------
+    >>> row_loops(100).__name__, row_loops(10**6).__name__
+    ('annotruth.fusion._em.few', 'annotruth.fusion._em.em_kernels')
+    """
+    return import_module(f"{__name__}.{'few' if n_answers <= FEW_ANSWERS else 'em_kernels'}")
+
+
+def pixel_loops(n_pixels: int) -> Any:
+    """The module of passes over so many pixels, for tuples of votes that can be numbered."""
+    return import_module(f"{__name__}.{'few' if n_pixels <= FEW_PIXELS else 'pattern_kernels'}")

@@ -16,8 +16,9 @@ import math
 import numpy as np
 from numba import njit
 
+from annotruth.fusion._em import PADDING
+
 BATCH = 256
-PADDING = 16  # numbers kept free on both sides of a thread's own sums, so that no two threads write one cache line
 
 TAYLOR = tuple(1.0 / math.factorial(n) for n in range(13, -1, -1))
 

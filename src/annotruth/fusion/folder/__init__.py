@@ -19,12 +19,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from math import prod
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
 import annotruth
 from annotruth.data.annotations import Annotations
@@ -40,6 +39,7 @@ from annotruth.fusion.folder.results import (
     write_json,
     write_raters,
 )
+from annotruth.fusion.params import clone
 from annotruth.fusion.registry import make_estimator
 from annotruth.fusion.state import CaseState, FusionState
 from annotruth.fusion.votes import Patterns
@@ -49,15 +49,20 @@ from annotruth.io import (
     fresh_folder,
     load,
     nothing_sound,
-    read_truth,
     refuse_used_folder,
-    write_truth_table,
 )
+from annotruth.io.kept import keeping_masks
 from annotruth.io.locks import only_writer
 from annotruth.parallel import MapFunction
+from annotruth.parallel.threads import map_in_threads, thread_count
 from annotruth.parallel.workers import open_workers
 from annotruth.validation import MISSING_PIXEL
 
+if TYPE_CHECKING:
+    from annotruth.fusion.auto import Choice
+
+_MIN_SHARED_VOTES = 2**27  # pixels times raters: with fewer, processes would take longer to start than to work
+_MAX_BYTES_AT_WORK, _BYTES_PER_CLASS = 2**30, 8  # of the cases that threads have in hand; per class, of a pixel
 RATERS, TRUTH_TABLE = "raters.csv", "truth.csv"
 Progress = Callable[[str, int, int], None]
 """Told what is being done, how many cases are done, of how many."""
@@ -81,12 +86,14 @@ class Fusion:
     output : the folder of results
     set_aside : cases that could not be fused, and why
     warnings : what the user should know of the estimate
+    choice : the method that was chosen, and why, if that was asked for
     """
 
     fused: FusionEstimator
     output: Path
     set_aside: list[SetAside] = field(default_factory=list)
     warnings: list[Warning] = field(default_factory=list)
+    choice: Choice | None = None
 
 
 def fuse(
@@ -109,7 +116,8 @@ def fuse(
     ----------
     source : a case folder, or a label table (.csv, .parquet)
     output : a new or empty folder, unless ``overwrite``
-    method : one of :func:`annotruth.fusion.registry.method_names`
+    method : one of :func:`annotruth.fusion.registry.method_names`, or "auto": the one that foretells held-out raters
+        best, see :func:`annotruth.fusion.auto.choose`
     scope : raters' matrices for the whole data set ("dataset") or for each case on its own ("case")
     options : further parameters of the method's estimator
     gold : known truth: a folder of masks, ``<case>.<ext>``; for a label table, a table with columns item and truth
@@ -136,18 +144,24 @@ def fuse(
     source, output = Path(source), Path(output)
     if scheduler is not None:  # whose workers have working directories of their own
         source, output = source.resolve(), output.resolve()
-    estimator = make_estimator(method, scope, options)
     kind = find_source(source)
     refuse_used_folder(output, overwrite)
     known = None if gold is None else kind.find_truth(Path(gold))
-    with only_writer(output):
+    with only_writer(output), keeping_masks():
+        choice = _choose(kind, source, duplicates, options) if method == "auto" else None
+        method, options = (method, options) if choice is None else (choice.method, choice.options)
+        estimator = make_estimator(method, scope, options)
         with open_workers(jobs, scheduler, preload=[__name__]) as across:
             if kind.kind == "masks":
-                fusion, more = _FolderRun(estimator, kind, source, known, output, across, progress)(overwrite)
+                others = across if jobs > 1 or scheduler is not None else None
+                run = _FolderRun(estimator, kind, source, known, output, others, scheduler is not None, progress)
+                fusion, more = run(overwrite)
             else:
                 fusion, more = _fuse_table(estimator, source, known, output, overwrite, duplicates)
+        fusion.choice = choice
         content = {
             "annotruth": annotruth.__version__, "finished": True, "source": source, "gold": gold, "method": method,
+            "chosen": None if choice is None else {"words": str(choice), **vars(choice)},
             "settings": estimator.get_params(), **learnt(fusion.fused), **more,
             "warnings": fusion.warnings,
             "identifiability": [each for each in fusion.warnings if isinstance(each, IdentifiabilityWarning)],
@@ -168,11 +182,14 @@ class _FolderRun:
         source: Path,
         truth: Path | None,
         output: Path,
-        across: MapFunction,
+        others: MapFunction | None,
+        elsewhere: bool,
         progress: Progress | None,
     ) -> None:
         self._kind, self._source, self._truth, self._output = kind, source, truth, output
-        self._across, self._progress = across, progress or (lambda stage, done, total: None)
+        self._others, self._elsewhere = others, elsewhere
+        self._across = others if others is not None and elsewhere else partial(map_in_threads, n_threads=thread_count())
+        self._progress = progress or (lambda stage, done, total: None)
         self._work = _CaseWork(estimator, None if truth is None else "truth", output)
         self._set_aside: list[SetAside] = []
         self._earlier: list[Path] | None = None
@@ -188,6 +205,7 @@ class _FolderRun:
             raise InputError(f"{self._truth}: the folder holds the truth of no case that can be fused. {reason}")
         _check_settings(self._work.estimator, annotations)
         fresh_folder(self._output, overwrite)
+        self._share_work(annotations)
         with _noting_warnings() as noted:
             by_case = self._work.estimator.scope == "case"
             fused, patterns = self._fuse_each(annotations) if by_case else self._fuse_all(annotations)
@@ -202,6 +220,16 @@ class _FolderRun:
             "pixel_values": {name: values[number] for number, name in enumerate(fused.classes_)},
         }
         return Fusion(fused, self._output, self._set_aside, noted), more
+
+    def _share_work(self, annotations: Annotations) -> None:
+        """Choose who works on the cases: other processes if there is enough to do for them, or threads of this one."""
+        sizes = [prod(annotations.shape(index)) for index in range(len(annotations))]
+        n_raters, n_classes = len(annotations.raters), len(annotations.classes)
+        if self._others is not None and (self._elsewhere or n_raters * sum(sizes) >= _MIN_SHARED_VOTES):
+            self._across = self._others
+        else:
+            affordable = _MAX_BYTES_AT_WORK // (max(sizes) * (n_raters + _BYTES_PER_CLASS * n_classes))
+            self._across = partial(map_in_threads, n_threads=max(1, min(thread_count(), affordable)))
 
     def _fuse_all(self, annotations: Annotations) -> tuple[FusionEstimator, list[Patterns]]:
         """Learn from all cases at once, and write each as soon as its truth is known for good."""
@@ -219,7 +247,7 @@ class _FolderRun:
 
         fused = clone(self._work.estimator).fit(annotations, self._work.gold, patterns, run_cases=run_cases)
         if not written:
-            tasks = [(case, fused.case_state(index)) for index, case in enumerate(cases)]
+            tasks = [(case, fused.case_state(index), patterns[index]) for index, case in enumerate(cases)]
             self._written += [
                 path for files in self._each("Writing", self._work.write, tasks, writes=True) for path in files or []
             ]
@@ -300,10 +328,11 @@ class _CaseWork:
         found = self.estimator.refine_case(counted, state)
         return found.without_posterior(), self._write(held, *self.estimator.fuse_case(counted, state, found))
 
-    def write(self, case: Annotations, state: FusionState) -> list[Path]:
-        """Write the case's truth, given what all cases taught; give the files."""
+    def write(self, case: Annotations, state: FusionState, patterns: Patterns) -> list[Path]:
+        """Write the case's truth, given what all cases taught, and its votes as counted; give the files."""
         held = self._read(case)
-        return self._write(held, *self.estimator.fuse_case(self.estimator.read_case(held, 0, self.gold), state))
+        counted = self.estimator.read_case(held, 0, self.gold, patterns)
+        return self._write(held, *self.estimator.fuse_case(counted, state))
 
     def _read(self, case: Annotations) -> Annotations:
         """Hold the case's masks in memory: they are counted and looked up without being read again."""
@@ -317,6 +346,15 @@ class _CaseWork:
     def _write(self, case: Annotations, labels: np.ndarray, posterior: np.ndarray) -> list[Path]:
         classes, _ = self.estimator.truth_classes(case.classes)
         return write_case(self.output, case, classes, labels, posterior)
+
+
+def _choose(kind: Source, source: Path, duplicates: str, options: Mapping[str, Any] | None) -> Choice:
+    """Choose a method for a case folder, by its sound cases, or for a label table."""
+    from annotruth.fusion.auto import choose
+
+    if options:
+        raise InputError(f"Options belong to a method: name one to set {', '.join(options)}, instead of auto.")
+    return choose(kind.load_sound(source)[0] if kind.kind == "masks" else load(source, duplicates=duplicates))
 
 
 def _single_cases(annotations: Annotations) -> list[Annotations]:
@@ -337,6 +375,8 @@ def _guarded(work: Callable[..., Any], task: tuple[Any, ...]) -> Any:
 def _fuse_table(
     estimator: FusionEstimator, source: Path, truth: Path | None, output: Path, overwrite: bool, duplicates: str
 ) -> tuple[Fusion, dict[str, Any]]:
+    from annotruth.io.tables import read_truth, write_truth_table
+
     annotations = load(source, truth, duplicates=duplicates)
     _check_settings(estimator, annotations)
     with _noting_warnings() as noted:
@@ -371,7 +411,7 @@ def _noting_warnings() -> Iterator[list[Warning]]:
         warnings.simplefilter("always")
         yield noted
     for each in caught:
-        if issubclass(each.category, (AnnotruthWarning, ConvergenceWarning)):
+        if issubclass(each.category, AnnotruthWarning) or each.category.__name__ == "ConvergenceWarning":
             noted.append(each.message)  # type: ignore[arg-type]
         else:
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)

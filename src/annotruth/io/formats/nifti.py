@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from math import prod
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import nibabel
 import numpy as np
 
 from annotruth.errors import InputError
 from annotruth.io.formats.header import Header, no_such_image, refuse_swollen
+
+if TYPE_CHECKING:
+    import nibabel
 
 SUFFIXES: tuple[str, ...] = (".nii", ".nii.gz")
 LOSSY = False
@@ -62,6 +65,8 @@ def mask_axes(path: Path) -> tuple[int, ...]:
 
 
 def _open(path: Path) -> nibabel.Nifti1Image:
+    import nibabel  # takes longer than reading a hundred files of other formats
+
     file = nibabel.load(path, mmap=False)  # a map would keep the file open, and there may be thousands
     if not isinstance(file, nibabel.Nifti1Image):  # version 2 of the format is a subclass
         raise InputError("the file is not NIfTI, whatever its suffix says. Replace it.")
@@ -95,6 +100,8 @@ def _spacing(affine: np.ndarray, rank: int) -> tuple[float, ...] | None:
 
 
 def _save(path: Path, voxels: np.ndarray, like: Path | None) -> None:
+    import nibabel
+
     if like is None:
         nibabel.save(nibabel.Nifti1Image(voxels, np.eye(4)), path)
         return

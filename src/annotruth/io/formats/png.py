@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ LOSSY = False
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
 """First column and row, and steps, of the passes of an interlaced picture."""
+_QUICK = 1  # zlib's level: masks are hardly smaller at others, which take twice the time
 _GREY_MODES = ("1", "L", "LA", "I", "I;16", "I;16B")
 
 
@@ -72,15 +74,15 @@ def write_image(path: Path, image: np.ndarray, like: Path | None) -> None:
 
 def _open_verified(path: Path) -> Image.Image:
     """Open a picture whose checksums are right; decoding alone would let flipped bits pass as pixels."""
-    with Image.open(path, formats=PICTURES) as picture:
-        picture.verify()
-    _refuse_missing_rows(path)
-    return Image.open(path, formats=PICTURES)
-
-
-def _refuse_missing_rows(path: Path) -> None:
-    """Refuse a picture whose packed pixels end early, which decoders take for black ones."""
     content = path.read_bytes()
+    with Image.open(BytesIO(content), formats=PICTURES) as picture:
+        picture.verify()
+    _refuse_missing_rows(content)
+    return Image.open(BytesIO(content), formats=PICTURES)
+
+
+def _refuse_missing_rows(content: bytes) -> None:
+    """Refuse a picture whose packed pixels end early, which decoders take for black ones."""
     chunks = list(_chunks(content))
     if content[:8] != _SIGNATURE or not chunks or chunks[0][0] != b"IHDR":
         return  # another format under this name, which Pillow knows
@@ -130,4 +132,5 @@ def _save(path: Path, pixels: np.ndarray, like: Path | None) -> None:
     if like is not None:
         with Image.open(like, formats=PICTURES) as source:
             resolution = source.info.get("dpi")
-    Image.fromarray(np.ascontiguousarray(pixels)).save(path, **({"dpi": resolution} if resolution else {}))
+    more = {"dpi": resolution} if resolution else {}
+    Image.fromarray(np.ascontiguousarray(pixels)).save(path, compress_level=_QUICK, **more)

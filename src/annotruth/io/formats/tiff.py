@@ -18,6 +18,7 @@ from annotruth.io.formats.header import Header, coloured_mask, no_such_image, re
 
 SUFFIXES: tuple[str, ...] = (".tif", ".tiff")
 LOSSY = False
+_QUICK = 1  # zlib's level: others take several times as long, for a few hundredths of the size
 _MAP_GEOMETRY = (33550, 33922, 34264, 34735, 34736, 34737)  # where GeoTIFF keeps scale, tie points and projection
 
 _MILLIMETRES = {"mm": 1.0, "cm": 10.0, "um": 1e-3, "µm": 1e-3, "μm": 1e-3, "micron": 1e-3, "microns": 1e-3, "nm": 1e-6}
@@ -138,8 +139,9 @@ def read_pixels(path: Path, series: Any) -> np.ndarray:
 
 def _save(path: Path, pixels: np.ndarray, axes: str, like: Path | None) -> None:
     tifffile.imwrite(
-        path, np.ascontiguousarray(pixels), photometric="minisblack", compression="zlib", metadata={"axes": axes},
-        bigtiff=pixels.nbytes > 2**31, **({} if like is None else _geometry(like)),
+        path, np.ascontiguousarray(pixels), photometric="minisblack", compression="zlib",
+        compressionargs={"level": _QUICK}, metadata={"axes": axes}, bigtiff=pixels.nbytes > 2**31,
+        **({} if like is None else _geometry(like)),
     )  # fmt: skip
 
 

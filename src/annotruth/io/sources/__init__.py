@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any, ClassVar, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, get_args
 
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
@@ -100,17 +100,22 @@ class Source(ABC):
         return f"<{self.name}: {self.description}>"
 
 
-SOURCES: dict[str, Source] = {}
-"""Every registered source by its name."""
+if TYPE_CHECKING:
+    SOURCES: dict[str, Source]
+    """Every registered source by its name; whoever asks for it loads all of them."""
+
+_registered: dict[str, Source] = {}
 
 SourceClass = TypeVar("SourceClass", bound=type[Source])
 
 
 def register(source: SourceClass) -> SourceClass:
     """Make a source known to ``load``, ``check`` and the command line; for use as a decorator."""
-    if source.name in SOURCES:
+    if not source.__module__.startswith(__name__):  # one of the package's own may have the same name
+        _load_all()
+    if source.name in _registered:
         raise InputError(f"There is already a source called {source.name!r}; a source needs a name of its own.")
-    SOURCES[source.name] = source()
+    _registered[source.name] = source()
     return source
 
 
@@ -136,7 +141,8 @@ def find_source(path: str | Path, key: str | None = None) -> Source:
 
 
 def _find(path: Path) -> Source:
-    for source in _sorted_sources():
+    import_module(f"{__name__}.case_folder")  # the package's own form is told at a glance, without all the others
+    for source in _registered.values():
         if source.is_plain(path):
             return source
     for general in (False, True):
@@ -183,7 +189,8 @@ def describe_takers(name: str) -> str:
 
 def _sorted_sources() -> list[Source]:
     """The sources by key, the same whoever registered first."""
-    return sorted(SOURCES.values(), key=lambda source: source.key)
+    _load_all()
+    return sorted(_registered.values(), key=lambda source: source.key)
 
 
 def load(
@@ -282,5 +289,13 @@ def accept_inputs(source: Source, path: Path, given: Mapping[str, Any]) -> dict[
     return accepted | options
 
 
-for _module in iter_modules(__path__):
-    import_module(f"{__name__}.{_module.name}")
+def _load_all() -> None:
+    for module in iter_modules(__path__):
+        import_module(f"{__name__}.{module.name}")
+
+
+def __getattr__(name: str) -> Any:
+    if name != "SOURCES":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    _load_all()
+    return _registered

@@ -26,6 +26,7 @@ from annotruth.io.case_files import (
     Layout,
     Survey,
     by_number,
+    is_table_folder,
     list_files,
     read_settings,
     scan,
@@ -45,7 +46,6 @@ from annotruth.io.files import (
 )
 from annotruth.io.problems import Problem, Progress, Report, only_rater, place, refuse, reporting
 from annotruth.io.sources import Source, register
-from annotruth.io.tables import is_table_folder
 from annotruth.parallel import MapFunction
 from annotruth.validation import MAX_MASK_CLASSES, MISSING_PIXEL
 

@@ -13,18 +13,15 @@ import numpy as np
 
 from annotruth.data.annotations import Annotations, Lazy
 from annotruth.errors import InputError, shorten
-from annotruth.io.case_files import IMAGES, list_files
+from annotruth.io.case_files import IMAGES, LABELS_FILE, TRUTH_FILE, is_table_folder, list_files
 from annotruth.io.features import read_features
 from annotruth.io.files import image_header, read_image
 from annotruth.io.problems import Problem, Progress, Report, only_rater, place, refuse, reporting
 from annotruth.io.sources import Source, register
 from annotruth.io.tables import (
-    LABELS_FILE,
     SUFFIXES,
-    TRUTH_FILE,
     Column,
     find_missing_values,
-    is_table_folder,
     load_table,
     make_annotations,
     read_table,
