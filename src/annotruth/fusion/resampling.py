@@ -49,7 +49,7 @@ class Drawing:
 
         Examples
         --------
-        >>> [each.sum() for each in Drawing(40, 20, by_group=True).times()][:3]
+        >>> [int(each.sum()) for each in Drawing(40, 20, by_group=True).times()][:3]
         [38, 38, 38]
         """
         rng = np.random.default_rng(0)
