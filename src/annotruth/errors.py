@@ -35,6 +35,10 @@ class CopiesWarning(AnnotruthWarning):
     """Raters give the same answers, wrong ones too, as if they had copied them."""
 
 
+class SpammerWarning(AnnotruthWarning):
+    """Raters answer as if they did not look at the items."""
+
+
 class ContradictionWarning(AnnotruthWarning):
     """Some pixels are drawn both as a class and as not that class; they are ignored."""
 

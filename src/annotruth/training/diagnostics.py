@@ -16,8 +16,8 @@ from annotruth.errors import (
     UnansweredClassWarning,
     shorten,
 )
-from annotruth.fusion.copying import find_copies
 from annotruth.fusion.identifiability import PREDICTED_ANSWERS, PREDICTED_MASKS, warn_identifiability
+from annotruth.fusion.suspects import copied_errors
 from annotruth.methods import Method, MethodModel
 from annotruth.metrics import skill
 from annotruth.nn import AnySize
@@ -25,8 +25,6 @@ from annotruth.training.rater_counts import MOST_KEPT, AnswerCounts, MaskCounts,
 
 MAX_SKILL_GAP = 0.1
 """By how much a learnt skill may lie below what the labels say."""
-MAX_COPIED_SKILL = 0.9
-"""Raters above it may well give the same answers by being right."""
 
 
 def warn_of_masks(
@@ -84,16 +82,11 @@ def warn_of_copies(
 ) -> list[str]:
     """Warn of raters who give the same answers though many of these are wrong; of good ones nothing is said."""
     problems: list[str] = []
-    numbers = find_copies(annotations)
-    for number in np.flatnonzero(np.bincount(numbers) > 1):
-        copies = np.flatnonzero(numbers == number)
-        right = float(skill(matrix_of(int(copies[0]))))
-        if right > MAX_COPIED_SKILL or len(copies) == len(numbers):  # where all say the same, nobody is outvoted
-            continue
-        names = shorten([annotations.raters[rater] for rater in copies])
-        told = "They were counted as one." if method.counts_copies_once else "Together they may outvote the others."
+    told = "They were counted as one." if method.counts_copies_once else "Together they may outvote the others."
+    for copies, right in copied_errors(annotations, matrix_of):
         problems.append(
-            f"{names} give the same answers, the wrong ones too, as if copied: their skill is {right:.2f}. {told}"
+            f"{shorten(list(copies))} give the same answers, the wrong ones too, as if copied: their skill is "
+            f"{right:.2f}. {told}"
         )
         warnings.warn(problems[-1], CopiesWarning, stacklevel=stacklevel)
     return problems

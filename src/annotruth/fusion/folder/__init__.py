@@ -375,6 +375,7 @@ def _guarded(work: Callable[..., Any], task: tuple[Any, ...]) -> Any:
 def _fuse_table(
     estimator: FusionEstimator, source: Path, truth: Path | None, output: Path, overwrite: bool, duplicates: str
 ) -> tuple[Fusion, dict[str, Any]]:
+    from annotruth.fusion.suspects import suspect_raters
     from annotruth.io.tables import read_truth, write_truth_table
 
     annotations = load(source, truth, duplicates=duplicates)
@@ -388,6 +389,7 @@ def _fuse_table(
     )
     write_truth_table(output / TRUTH_TABLE, named, labels, probabilities)
     write_raters(output / RATERS, fused, {"labelled items": fused.labelled_counts_})
+    noted += suspect_raters(named, fused.prior_, fused.confusion_) if len(fused.classes_) > 1 else []
     return Fusion(fused, output, [], noted), {"items": len(fused.items_)}
 
 
