@@ -28,9 +28,11 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed-test
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -q
+	@# Types are checked beside the tests, which leave a core idle at times; either fails the target.
+	@$(BIN)/mypy & types=$$!; \
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -q; tests=$$?; \
+	wait $$types && exit $$tests
 
 # What other programs (datumaro, Label Studio's library, nnU-Net, slicerio …) read and write, held against what we do; in
 # an environment of their own, as their pins clash with ours. In "make test" these tests are skipped.

@@ -12,7 +12,7 @@ from annotruth.simulate import noisy_digits, simulate_masks
 @pytest.mark.parametrize(("seed", "keep"), [(1, "all"), (0, 1)])
 def test_pixel_cm_finds_the_truth_and_the_raters(seed, keep):
     """With all labels, and with one label per image."""
-    images, truth, _ = noisy_digits(100, seed=seed)
+    images, truth, _ = noisy_digits(80, seed=seed)
     simulation = simulate_masks(truth, seed=seed, keep=keep)
     model = Segmenter("pixel-cm", max_epochs=12, seed=seed, progress=False)
     model.fit(simulation.annotations(images=images))

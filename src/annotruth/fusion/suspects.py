@@ -38,10 +38,10 @@ def suspect_raters(annotations: Annotations, frequency: np.ndarray, confusion: n
     rater_3, rater_4 give the same answers, the wrong ones too, as if copied: their skill is 0.33.
     """
     classes = len(annotations.classes)
-    if confusion.shape[1] != classes or not np.isfinite(confusion).all():
-        return []  # one class was told apart from all others
     if max(len(annotations.answers), confusion.size) * classes > MOST_NUMBERS:
         return []
+    if confusion.shape[1] != classes or not np.isfinite(confusion).all():
+        return []  # one class was told apart from all others
     found: list[AnnotruthWarning] = []
     spamming = find_spammers(annotations, frequency, confusion)
     if spamming.spammers:
