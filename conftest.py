@@ -3,7 +3,13 @@
 They train on small digits for an epoch or two.
 """
 
+import signal
+
 import pytest
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell that starts tests in the background lets them, and the programs they start, ignore Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 EXPECTED = ("IdentifiabilityWarning", "SmallImageWarning")
 
@@ -19,6 +25,9 @@ LONG = (
     "test_contract.py",
     "tutorial.md",
     "test_mrprism.py",
+    "test_train.py",
+    "test_hostile.py",
+    "test_anchor.py",
 )
 """Files that take longest: begun first, so that no process is left alone with one of them at the end."""
 
