@@ -52,24 +52,20 @@ def suspect_raters(annotations: Annotations, frequency: np.ndarray, confusion: n
                 f"{spamming.level:.0%} would be taken for this."
             )
         )
-    for copies, right in copied_errors(annotations, lambda rater: confusion[rater]):
-        found.append(
-            CopiesWarning(
-                f"{shorten(list(copies))} give the same answers, the wrong ones too, as if copied: their skill is "
-                f"{right:.2f}."
-            )
-        )
+    found.extend(map(CopiesWarning, tell_copies(annotations, lambda rater: confusion[rater])))
     return found
 
 
-def copied_errors(
-    annotations: Annotations, matrix_of: Callable[[int], np.ndarray]
-) -> list[tuple[tuple[str, ...], float]]:
-    """Raters who give the same answers though many of these are wrong, by name, and the skill of each such group.
+def tell_copies(annotations: Annotations, matrix_of: Callable[[int], np.ndarray]) -> list[str]:
+    """Of raters who give the same answers though many of these are wrong, a sentence for each such group.
 
     Where all say the same, nobody is outvoted, and there is none. ``matrix_of`` gives a rater's matrix by position.
     """
-    numbers = find_copies(annotations)
-    groups = [np.flatnonzero(numbers == number) for number in np.flatnonzero(np.bincount(numbers) > 1)]
-    found = [(group, float(skill(matrix_of(int(group[0]))))) for group in groups if len(group) < len(numbers)]
-    return [(tuple(annotations.raters[r] for r in group), right) for group, right in found if right <= MAX_COPIED_SKILL]
+    numbers, told = find_copies(annotations), []
+    for number in np.flatnonzero(np.bincount(numbers) > 1):
+        group = np.flatnonzero(numbers == number)
+        right = float(skill(matrix_of(int(group[0]))))
+        if right <= MAX_COPIED_SKILL and len(group) < len(numbers):
+            names = shorten([annotations.raters[rater] for rater in group])
+            told.append(f"{names} give the same answers, the wrong ones too, as if copied: their skill is {right:.2f}.")
+    return told

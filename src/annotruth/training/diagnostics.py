@@ -17,7 +17,7 @@ from annotruth.errors import (
     shorten,
 )
 from annotruth.fusion.identifiability import PREDICTED_ANSWERS, PREDICTED_MASKS, warn_identifiability
-from annotruth.fusion.suspects import copied_errors
+from annotruth.fusion.suspects import tell_copies
 from annotruth.methods import Method, MethodModel
 from annotruth.metrics import skill
 from annotruth.nn import AnySize
@@ -81,14 +81,10 @@ def warn_of_copies(
     method: Method[Any], annotations: Annotations, matrix_of: Callable[[int], np.ndarray], stacklevel: int = 2
 ) -> list[str]:
     """Warn of raters who give the same answers though many of these are wrong; of good ones nothing is said."""
-    problems: list[str] = []
-    told = "They were counted as one." if method.counts_copies_once else "Together they may outvote the others."
-    for copies, right in copied_errors(annotations, matrix_of):
-        problems.append(
-            f"{shorten(list(copies))} give the same answers, the wrong ones too, as if copied: their skill is "
-            f"{right:.2f}. {told}"
-        )
-        warnings.warn(problems[-1], CopiesWarning, stacklevel=stacklevel)
+    so = "They were counted as one." if method.counts_copies_once else "Together they may outvote the others."
+    problems = [f"{told} {so}" for told in tell_copies(annotations, matrix_of)]
+    for problem in problems:
+        warnings.warn(problem, CopiesWarning, stacklevel=stacklevel)
     return problems
 
 
