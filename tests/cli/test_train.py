@@ -361,3 +361,17 @@ def test_auto_goes_on_with_its_comparison_where_it_was_cut_off(home, out, annotr
     again = annotruth("train", home / "cases", "-o", out, "--resume", "--quiet", "--accelerator", "cpu")
     assert again.code == 0, again.err
     assert (out / "model.annotruth").is_file()
+
+
+def test_auto_makes_nothing_where_methods_cannot_be_compared(home, out, annotruth):
+    few = out.parent / "few"
+    shutil.copytree(home / "cases", few)
+    for name in sorted(path.name for path in (few / "images").iterdir())[2:]:
+        for path in few.glob(f"*/{name}"):
+            path.unlink()
+        for path in few.glob(f"raters/*/{name}"):
+            path.unlink()
+    refused = annotruth("train", few, "-o", out, "--method", "auto", *QUICK)
+    assert refused.code == 2
+    assert "more folds than cases" in refused.err
+    assert not out.exists()

@@ -53,6 +53,7 @@ def compare(
     gold: Gold = None,
     folder: str | Path | None = None,
     progress: Progress | None = None,
+    begin: Callable[[], None] = lambda: None,
     **settings: Any,
 ) -> Comparison:
     """Find out which method to take for these annotations, by cross-validation.
@@ -75,6 +76,7 @@ def compare(
     folder : where finished trainings are kept, in ``trainings``; another call with the same data and settings goes on
         with these. None = nowhere
     progress : told what is being done, how many trainings are done, and of how many
+    begin : called once, when all was found good and before anything is trained or written
     **settings : of every ``Segmenter`` or ``Classifier``: ``max_epochs=20``, ``network="standard"``
 
     Examples
@@ -104,6 +106,7 @@ def compare(
     }
     for training in trainings.values():  # a setting or a method that does not go with these data is refused now
         training.model(plain)._check(training.split(plain)[0])
+    begin()
     with _kept_in(folder) as kept:
         for number, training in enumerate(trainings.values()):
             tell(str(training), number, len(trainings))

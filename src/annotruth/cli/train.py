@@ -28,7 +28,7 @@ from annotruth.cli.printing import print_comparison, print_raters, progress_bar,
 from annotruth.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from annotruth.data.annotations import Annotations
     from annotruth.io import Problem
@@ -149,11 +149,13 @@ def train(
         refuse_used_run(output, overwrite)
     with hint_if_stopped(lambda: again if runs else ""), only_writer(output) if first else nullcontext():
         if models and models[0].method == AUTO:
-            if not runs:
-                plain = make_model(annotations, {**asked[0], "method": "majority"}, progress=False)
-                read_cases(plain, annotations, known_masks, partial(_find_problems, cases, data))
-                runs = _begin(output, cases, models, data, known_masks, overwrite, fold == "all")
-            runs = _choose(models[0], annotations, output, runs, quiet)
+            plain = make_model(annotations, {**asked[0], "method": "majority"}, progress=False)
+            read_cases(plain, annotations, known_masks, partial(_find_problems, cases, data))
+
+            def begin() -> None:
+                runs.extend([] if runs else _begin(output, cases, models, data, known_masks, overwrite, fold == "all"))
+
+            runs = _choose(models[0], annotations, output, runs, begin, quiet)
             models = [make_model(annotations, run.params, progress=not quiet) for run in runs]
         for number, model in enumerate(models):
             with progress_bar(quiet or not first) as tell:
@@ -257,15 +259,23 @@ def _begin(
 
 
 def _choose(
-    model: Segmenter | Classifier, annotations: Annotations, output: Path, runs: list[Run], quiet: bool
+    model: Segmenter | Classifier,
+    annotations: Annotations,
+    output: Path,
+    runs: list[Run],
+    begin: Callable[[], None],
+    quiet: bool,
 ) -> list[Run]:
-    """Runs with the method that a comparison recommends, which is kept in the folder and goes on if cut off."""
+    """Runs with the method that a comparison recommends, which is kept in the folder and goes on if cut off.
+
+    ``begin`` makes the runs, where there are none yet, as soon as nothing speaks against the comparison.
+    """
     from annotruth.reporting.comparison import write_comparison
     from annotruth.training.auto import COMPARISON, compare_for
     from annotruth.training.runs import settle_method
 
     with progress_bar(quiet) as tell:
-        found = compare_for(model, annotations, output, progress=tell)
+        found = compare_for(model, annotations, output, progress=tell, begin=begin)
     write_comparison(found, output / COMPARISON)
     print_comparison(found)
     return [settle_method(run, found.recommended) for run in runs]
