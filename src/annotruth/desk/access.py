@@ -153,10 +153,7 @@ class Gate:
             await self._welcome(send, token)
             return
         scope.setdefault("state", {})["role"] = role
-        try:
-            await self._app(scope, _limited(receive, self._access.most_bytes), send)
-        except _TooLargeError:
-            await _answer(send, 413, f"More than {self._access.most_bytes:,} bytes were sent: no case is so large.")
+        await self._app(scope, _limited(receive, self._access.most_bytes), send)
 
     def _refusal(self, method: str, headers: dict[bytes, bytes]) -> tuple[int, str] | None:
         host = headers.get(b"host", b"").decode("latin-1")
@@ -164,7 +161,7 @@ class Gate:
             return 421, f"The desk is not called {host[:80]!r}. Use the address that `annotruth serve` printed."
         length = headers.get(b"content-length", b"0")
         if not length.isdigit() or int(length) > self._access.most_bytes:
-            return 413, f"More than {self._access.most_bytes:,} bytes were sent: no case is so large."
+            return 413, _too_large(self._access.most_bytes)
         if method in ("GET", "HEAD"):
             return None
         origin = headers.get(b"origin")
@@ -187,12 +184,14 @@ class Gate:
         await send({"type": "http.response.body", "body": page})
 
 
-class _TooLargeError(Exception):
-    pass
+def _too_large(most: int) -> str:
+    return f"More than {most:,} bytes were sent: no case is so large."
 
 
 def _limited(receive: Receive, most: int) -> Receive:
     """Count what comes in: a length that was told need not be true, and need not be told."""
+    from starlette.exceptions import HTTPException
+
     got = 0
 
     async def counted() -> Message:
@@ -200,7 +199,7 @@ def _limited(receive: Receive, most: int) -> Receive:
         message = await receive()
         got += len(message.get("body", b""))
         if got > most:
-            raise _TooLargeError
+            raise HTTPException(413, _too_large(most))
         return message
 
     return counted

@@ -78,7 +78,7 @@ class Cases:
         }  # fmt: skip
         if rater:
             own = None if study.is_masks else study.label(index, rater)
-            return told | {"own": own, "status": "open", "entries": [], "gains": []}
+            return told | {"own": own, "status": "open", "entries": [], "gains": [], "seen": 0}
         record = study.record(index)
         told |= {
             "status": record.status, "entries": [_plain(entry) for entry in record.entries], "sent": list(record.sent),

@@ -42,18 +42,17 @@ class Model(Protocol):
 class CaseDoubt:
     """The doubt about a case, as :func:`annotruth.choosing.queue.regions.find_doubt` finds it, by tuples of votes.
 
-    Regions stay as they were found; how much in doubt they are follows the raters' matrices.
-
     Attributes
     ----------
-    votes : the tuples of pixels in doubt
-    weight, size : (rows,) independent pieces of doubt, and pixels, that each stands for
-    words : what there is to be seen
+    votes : all of the case's tuples of votes
+    unsure : bool (rows,) which of them were in doubt when regions were looked for
+    weight : (rows,) how many independent pieces of doubt each then stood for
+    words : what there was to be seen
     """
 
     votes: Votes
+    unsure: np.ndarray
     weight: np.ndarray
-    size: np.ndarray
     words: str
 
 
@@ -65,26 +64,20 @@ def find_case_doubt(case: Case, posterior: np.ndarray, classes: tuple[str, ...])
     posterior : (rows of the case's votes, classes)
     """
     unsure = posterior.max(axis=1) < CERTAIN
-    rows = np.flatnonzero(unsure)
     answered = case.votes.answered.any()
-    if not len(rows):
+    if not unsure.any():
         words = "no pixel is in doubt" if answered else "nobody has labelled it"
-        return CaseDoubt(_take_rows(case.votes, rows), np.zeros(0), np.zeros(0), words)
+        return CaseDoubt(case.votes, unsure, np.zeros(len(unsure)), words)
     row = case.to_pixels(np.arange(len(posterior), dtype=np.int32)[None])[0]
+    in_doubt = unsure[row]
     touching = ndimage.generate_binary_structure(len(case.shape), len(case.shape))
-    region, count = ndimage.label(unsure[row].reshape(case.shape), structure=touching)
-    pixels = np.flatnonzero(unsure[row])
+    region, count = ndimage.label(in_doubt.reshape(case.shape), structure=touching)
+    pixels = np.flatnonzero(in_doubt)
     number, own = region.reshape(-1)[pixels], row[pixels]
     area = np.bincount(number, minlength=count + 1)
     weight = np.bincount(own, 1 / np.sqrt(area[number]), minlength=len(posterior))
-    size = np.bincount(own, minlength=len(posterior)).astype(np.float64)
     words = describe_regions(posterior[own], number, area, classes) if answered else "nobody has labelled it"
-    return CaseDoubt(_take_rows(case.votes, rows), weight[rows], size[rows], words)
-
-
-def _take_rows(votes: Votes, rows: np.ndarray) -> Votes:
-    answers = votes.answers.take(rows, votes.n_rows)
-    return replace(votes, answers=answers, n_rows=len(rows), weight=votes.weight[rows], gold=votes.gold[rows])
+    return CaseDoubt(case.votes, unsure, weight, words)
 
 
 class MaskFusion:
@@ -106,6 +99,7 @@ class MaskFusion:
         self._state: FusionState | None = None
         self._sober: FusionState | None = None
         self._others: dict[str, FusionState] = {}
+        self._stale: list[int] = []
 
     def prepare(self, tell: Tell) -> None:
         """Count every case, learn, and find where doubt is."""
@@ -127,23 +121,45 @@ class MaskFusion:
             self._find_doubt(index)
 
     def known(self) -> ItemPosteriors:
-        """What is known of all cases."""
+        """What is known of all cases.
+
+        Regions are those that were found last; of pixels that have come into doubt since, those with the same votes
+        count as one region until :meth:`settle` has looked.
+        """
         study, found = self.study, [doubt for doubt in self._doubt if doubt is not None]
         state = self._sober
         assert state is not None and len(found) == len(study)
         votes = join_votes([doubt.votes for doubt in found])
-        first = np.concatenate([[0], np.cumsum([len(doubt.weight) for doubt in found])])
+        case = np.repeat(np.arange(len(found)), [doubt.votes.n_rows for doubt in found])
+        before = np.concatenate([doubt.unsure for doubt in found])
+        weight = np.where(before, np.concatenate([doubt.weight for doubt in found]), np.sqrt(votes.weight))
+        posterior = self._estimator.posterior(votes, state)
+        unsure = posterior.max(axis=1) < CERTAIN
+        self._stale = np.unique(case[unsure != before]).tolist()
+        stale = set(self._stale)
         item, rater = np.nonzero(self._labelled)
         first_label = np.searchsorted(item, np.arange(len(study) + 1))
-        n_classes = len(study.base.classes)
-        posterior = self._estimator.posterior(votes, state) if votes.n_rows else np.zeros((0, n_classes))
+
+        def describe(index: int) -> str:
+            return "its doubt is being looked at" if index in stale else found[index].words
+
         return ItemPosteriors(
-            items=study.base.items, raters=study.raters, classes=study.base.classes, posterior=posterior,
-            weight=np.concatenate([doubt.weight for doubt in found]),
-            size=np.concatenate([doubt.size for doubt in found]), first_row=first, sure=0.0, total=0.0,
+            items=study.base.items, raters=study.raters, classes=study.base.classes, posterior=posterior[unsure],
+            weight=weight[unsure], size=votes.weight[unsure],
+            first_row=np.searchsorted(case[unsure], np.arange(len(study) + 1)), sure=0.0, total=0.0,
             confusion=state.confusion, prior=state.prior, first_label=first_label, rater_of=rater,
-            evidence=shared_items(first_label, rater, len(study.raters)), describe=lambda index: found[index].words,
+            evidence=shared_items(first_label, rater, len(study.raters)), describe=describe,
         )  # fmt: skip
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether other pixels are in doubt than when regions were looked for."""
+        return bool(self._stale)
+
+    def settle(self, go_on: Callable[[], bool]) -> None:
+        """Look for regions again where that is so, as long as one may."""
+        while self._stale and go_on():
+            self._find_doubt(self._stale.pop(0))
 
     def fused(self, index: int) -> Fused:
         """What the raters' labels say of a case, its own decision apart; of one case alone until all are counted."""
@@ -239,6 +255,14 @@ class TableFusion:
         """What is known of all items."""
         assert self._fitted is not None
         return table_posteriors(self._fitted)
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether anything is to be looked at again: nothing is."""
+        return False
+
+    def settle(self, go_on: Callable[[], bool]) -> None:
+        """Look at nothing."""
 
     def posterior(self, index: int) -> np.ndarray:
         """What the raters' labels say of an item, its own decision apart: (classes,)."""

@@ -17,6 +17,8 @@ from annotruth.desk.journal import Entry
 from annotruth.desk.leases import Leases
 from annotruth.desk.study import KeptInLog, Study
 
+TURN = 0.5
+"""Seconds of looking after which pages are told what was found."""
 STATUS = ("open", "decided", "ambiguous", "sent")
 
 
@@ -200,6 +202,8 @@ class Desk:
             self._publish()
             while self._next():
                 self._publish()
+                while self._settle():
+                    self._publish()
         except Exception as error:  # a page must still be able to save; it shows why nothing follows
             if self._ended:
                 return
@@ -225,6 +229,14 @@ class Desk:
             changed, self._changed, self._busy = sorted(self._changed), set(), True
         self.fusion.follow(changed)
         return True
+
+    def _settle(self) -> bool:
+        """Look again at what decisions have changed, in turns short enough for new ones; whether that changed more."""
+        if not self.fusion.is_stale:
+            return False
+        until = time.monotonic() + TURN
+        self.fusion.settle(lambda: not self._changed and not self._ended and time.monotonic() < until)
+        return not self._changed and not self._ended
 
     def _publish(self) -> None:
         known = self.fusion.known()

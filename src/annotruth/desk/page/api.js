@@ -1,12 +1,11 @@
 // Asking the server: JSON, or bytes with a JSON head. What goes wrong is an error in words.
 
-export const session = (() => {
-  const kept = sessionStorage.getItem("session");
-  if (kept) return kept;
-  const made = [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-  sessionStorage.setItem("session", made);
-  return made;
-})();
+// Which page this is. A page that is loaded anew stays the same; a copy of it in another tab is another.
+export const session = sessionStorage.getItem("session")
+  || [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+sessionStorage.removeItem("session");
+
+export const keepSession = () => sessionStorage.setItem("session", session);
 
 export class DeskError extends Error {
   constructor(words, status) {

@@ -1,6 +1,6 @@
 // The desk's page: a case is opened, looked at, decided; the next one follows.
 
-import { DeskError, getBundle, getBytes, getJson, post, session } from "./api.js";
+import { DeskError, getBundle, getBytes, getJson, keepSession, post, session } from "./api.js";
 import { classColour, FUSED, METHODS, raterColour, UNKNOWN } from "./colours.js";
 import { dropDraft, findDraft, keepDraft } from "./drafts.js";
 import { Editor } from "./editor.js";
@@ -124,7 +124,7 @@ async function showMasks(bundle, slice) {
   const best = layer("gold") || layer("own") || layer("fused");
   const labels = fits ? new Runs(draft.code.buffer.slice(0), size).read(0, size) : best ? best.runs.read(0, size) : new Uint8Array(size);
   open.used = fits ? draft.used : best?.key || null;
-  open.changed = Boolean(fits);
+  open.changed = open.taken = Boolean(fits); // a drawing that was taken up again
   editor.reset();
   viewer.show(open.shape, open.aspect, open.image, labels);
   find("slices").hidden = viewer.slices === 1;
@@ -144,7 +144,7 @@ function setLayers({ head, parts }) {
   open.layers = head.layers.map(({ kind, number }, place) => {
     const runs = new Runs(parts[place], open.size);
     if (kind === "rater") return made(`rater ${desk.raters[number]}`, desk.raters[number], raterColour(number), runs, { number, shown: true });
-    if (kind === "probability") return made("probability", "Doubt", "#ffbe3c", runs, { usable: false, steps: desk.steps });
+    if (kind === "probability") return made("probability", "Doubt", "#fff478", runs, { usable: false, steps: desk.steps });
     if (kind === "gold") return made("gold", "Decided", "#3ddc97", runs);
     return kind === "own" ? made("own", "Your label", FUSED, runs, { toggles: false }) : made("fused", "Fused truth", FUSED, runs);
   });
@@ -164,7 +164,7 @@ function startFrom(from) {
   viewer.labels = from.runs.read(0, open.size);
   editor.reset();
   open.used = from.key;
-  open.changed = false;
+  open.changed = open.taken = false;
   viewer.paintFill();
   viewer.draw();
   dropDraft(draftKey());
@@ -231,10 +231,11 @@ function nextMethod() {
 }
 
 function changed() {
-  open.changed = true;
+  open.changed = editor.isChanged || open.taken;
   viewer.draw();
   showUse();
-  keepDraft(draftKey(), { code: encode(viewer.labels), size: open.size, used: open.used, time: Date.now() });
+  if (open.changed) keepDraft(draftKey(), { code: encode(viewer.labels), size: open.size, used: open.used, time: Date.now() });
+  else dropDraft(draftKey());
 }
 
 async function stepBack(forth) {
@@ -294,7 +295,7 @@ async function decide(action) {
   if (!open || saving || open.holder) return;
   const started = performance.now(), owner = open, next = list.neighbour(1);
   const withLabel = ["accept", "edit", "label"].includes(action);
-  const told = { who, action, seen: owner.seen, why: find("why").value, source: owner.changed ? "drawing" : owner.used || "", rater: find("rater").value };
+  const told = { who, action, seen: owner.seen, why: find("why").value, source: !withLabel ? "" : owner.changed ? (isMasks() ? "drawing" : "choice") : owner.used || "", rater: find("rater").value };
   if (!isMasks() && withLabel) told.label = String(owner.label);
   saving = true;
   showHolder();
@@ -591,7 +592,7 @@ function wire() {
   find("size").addEventListener("input", () => setSize(Number(find("size").value)));
   find("slice").addEventListener("input", () => goTo(Number(find("slice").value)));
   find("channel").addEventListener("change", () => { open.channel = Number(find("channel").value); goTo(viewer.slice); });
-  addEventListener("pagehide", () => { if (open) leave(); });
+  addEventListener("pagehide", () => { if (open) leave(); keepSession(); });
   document.addEventListener("visibilitychange", () => { if (!document.hidden) { keep(); soon(); } });
 }
 
@@ -620,7 +621,7 @@ async function begin() {
   fillHelp(find("keys-told"), hidden);
   find("layers-part").hidden = !isMasks() || isRater();
   find("answers-part").hidden = isMasks();
-  find("methods-part").hidden = isRater();
+  find("methods-key").hidden = !isMasks();
   if (isRater()) document.querySelector(".tally").hidden = true;
   choices = [...desk.classes.keys()].filter((number) => number > 0).concat(isRater() ? [] : [UNKNOWN]);
   for (const number of isMasks() ? choices : []) {

@@ -33,7 +33,7 @@ export function listAnswers(told, desk, chosen, choose) {
   if (told.posterior) order.sort((a, b) => told.posterior[b] - told.posterior[a] || a - b);
   find("answers").replaceChildren(...order.map((number, place) => {
     const button = element("button", { role: "radio", dataset: { label: number }, onclick: () => choose(number) },
-      element("kbd", {}, place < 9 ? String(place + 1) : " "), element("span", { className: "name" }, desk.classes[number]));
+      element("kbd", {}, ...(place < 9 ? [String(place + 1)] : [])), element("span", { className: "name" }, desk.classes[number]));
     button.setAttribute("aria-checked", number === chosen);
     if (told.posterior) {
       const bar = element("span", { className: "doubt" }, element("i"));
