@@ -1,10 +1,11 @@
-"""A small desk: six cases that three raters drew, or a label table; and its web application, asked without a network."""
+"""A small desk: six cases that three raters drew, or a label table; and its web application, without a network."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,7 @@ def unpack(content: bytes) -> tuple[dict[str, Any], list[bytes]]:
     length = int.from_bytes(content[:4], "little")
     head = json.loads(content[4 : 4 + length])
     ends = np.cumsum([4 + length, *head["lengths"]])
-    return head, [content[start:end] for start, end in zip(ends, ends[1:])]
+    return head, [content[start:end] for start, end in pairwise(ends)]
 
 
 @dataclass
@@ -86,7 +87,9 @@ class Page:
 
     def layers(self, index: int) -> dict[str, bytes]:
         head, parts = unpack(self.get(f"/api/cases/{index}/layers").content)
-        names = [f"{layer['kind']} {layer['number']}" if "number" in layer else layer["kind"] for layer in head["layers"]]
+        names = [
+            f"{layer['kind']} {layer['number']}" if "number" in layer else layer["kind"] for layer in head["layers"]
+        ]
         return dict(zip(names, parts))
 
     def decide(self, index: int, action: str, code: bytes = b"", **told: Any) -> Any:

@@ -16,7 +16,9 @@ def client(serve_desk):
     return serve_desk().page().client
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:8765", "127.0.0.1", "127.0.0.1:80", "10.0.0.7:8765", ""])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:8765", "127.0.0.1", "127.0.0.1:80", "10.0.0.7:8765", ""]
+)
 def test_a_foreign_name_that_points_here_is_refused(client, host):
     answer = client.get("/api/desk", headers={"host": host})
     assert answer.status_code == 421
@@ -63,7 +65,7 @@ def test_every_answer_keeps_the_browser_strict(client):
 
 def test_the_page_holds_no_script_of_its_own(client):
     page = client.get("/").text
-    assert "<script type=\"module\" src=" in page
+    assert '<script type="module" src=' in page
     assert page.count("<script") == 1
     assert " style=" not in page
     assert " onclick" not in page

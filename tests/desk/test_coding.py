@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -20,10 +22,8 @@ def test_labels_come_back_as_they_went(labels):
 
 @given(st.binary(max_size=60), st.integers(0, 50))
 def test_any_bytes_are_labels_or_are_refused(code, size):
-    try:
+    with suppress(InputError):
         assert decode_runs(code, size).shape == (size,)
-    except InputError:
-        pass
 
 
 def test_a_mask_of_another_size_is_refused():

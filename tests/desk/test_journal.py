@@ -57,7 +57,7 @@ def test_a_disk_that_fills_leaves_the_log_as_it_was(tmp_path, monkeypatch, faili
         monkeypatch.setattr(os, "write", lambda file, data: real(file, data[:5]) and _full())
     else:
         monkeypatch.setattr(os, "fsync", lambda file: _full())
-    with pytest.raises(AnnotruthError, match="No space left.*Nothing was changed"):
+    with pytest.raises(AnnotruthError, match=r"No space left.*Nothing was changed"):
         note(journal, "b")
     monkeypatch.undo()
     assert journal.path.read_bytes() == before

@@ -1,4 +1,4 @@
-"""What the desk answers to which address. Cases are asked for by number; no name in an address is looked for on disk."""
+"""What the desk answers to which address. Cases are asked for by number; no name is ever looked for on disk."""
 
 from __future__ import annotations
 
@@ -108,7 +108,8 @@ def make_app(desk: Desk, access: Access) -> ASGIApp:
         if role.kind == "curator" and told.get("seen") != cases.seen(index):
             last = study.record(index).entries[-1]
             raise HTTPException(
-                409, f"{item} was changed by {last.who} since you opened it. Your work is kept in this browser: look again."
+                409,
+                f"{item} was changed by {last.who} since you opened it. Your work is kept in this browser: look again.",
             )
         rater = role.rater or str(told.get("rater", ""))
         if action == "send" and rater not in study.raters:

@@ -129,7 +129,9 @@ class Cases:
         name = fusion.methods[number]
         if isinstance(fusion, MaskFusion):
             labels, _ = fusion.say(index, name)
-            return bundle({"layers": [{"kind": "method", "number": number}]}, [encode_runs(self.view(index).turn(labels))])
+            return bundle(
+                {"layers": [{"kind": "method", "number": number}]}, [encode_runs(self.view(index).turn(labels))]
+            )
         if name == "model":
             posterior = fusion.ask_model(index)
             return bundle({"label": int(posterior.argmax()), "probability": round(float(posterior.max()), 4)}, [])

@@ -128,7 +128,7 @@ class MaskFusion:
         """
         study, found = self.study, [doubt for doubt in self._doubt if doubt is not None]
         state = self._sober
-        assert state is not None and len(found) == len(study)
+        assert state is not None
         votes = join_votes([doubt.votes for doubt in found])
         case = np.repeat(np.arange(len(found)), [doubt.votes.n_rows for doubt in found])
         before = np.concatenate([doubt.unsure for doubt in found])

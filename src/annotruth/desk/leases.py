@@ -61,4 +61,6 @@ class Leases:
         """Who holds which case, other than this page."""
         with self._lock:
             now = self._clock()
-            return {case: lease.who for case, lease in self._held.items() if lease.until > now and lease.session != session}
+            return {
+                case: lease.who for case, lease in self._held.items() if lease.until > now and lease.session != session
+            }

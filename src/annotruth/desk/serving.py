@@ -107,6 +107,7 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             made.bind((host, port))
+            made.listen(128)  # whoever comes before the desk is ready waits for it
         except (OSError, OverflowError) as error:
             if getattr(error, "errno", None) == errno.EADDRINUSE:
                 raise InputError(

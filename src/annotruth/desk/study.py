@@ -289,7 +289,9 @@ class Study:
             self.told.append(f"{lacking} decided masks were not there, and were made anew from the log.")
 
     def _write_tables(self) -> None:
-        rows = {TRUTH_TABLE: [("item", "truth")], LABEL_TABLE: [("item", "rater", "label")]}
+        rows: dict[str, list[tuple[str, ...]]] = {
+            TRUTH_TABLE: [("item", "truth")], LABEL_TABLE: [("item", "rater", "label")],
+        }  # fmt: skip
         for index, record in sorted(self._records.items()):
             item = to_cell(self.base.items[index])
             if record.gold is not None:
@@ -334,7 +336,9 @@ class Study:
         if not given:
             return before
         item, rater, label = np.array(given, dtype=np.int64).T
-        replaced = np.isin(before.item.astype(np.int64) * len(self.raters) + before.rater, item * len(self.raters) + rater)
+        replaced = np.isin(
+            before.item.astype(np.int64) * len(self.raters) + before.rater, item * len(self.raters) + rater
+        )
         return sort_answers(
             np.concatenate([before.item[~replaced], item]),
             np.concatenate([before.rater[~replaced], rater]),

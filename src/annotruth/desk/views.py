@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import nibabel
 import numpy as np
 
 from annotruth.data.annotations import Annotations
@@ -44,7 +43,7 @@ class View:
         """
         first = array.ndim - len(self.axes)
         turned = np.transpose(array, (*range(first), *(first + axis for axis in self.axes)))
-        turned = np.flip(turned, [first + place for place in self.flipped])
+        turned = np.flip(turned, tuple(first + place for place in self.flipped))
         return turned if len(self.axes) == 3 else turned[..., None, :, :]
 
     def turn_back(self, shown: np.ndarray) -> np.ndarray:
@@ -74,6 +73,8 @@ def _orientation(source: Path | None) -> list[tuple[int, int]] | None:
     """For each axis of a NIfTI file: the axis of the patient (right, front, top) that it follows, and which way."""
     if source is None or not source.name.lower().endswith((".nii", ".nii.gz")):
         return None
+    import nibabel  # not everybody has such files, and it takes its time
+
     codes = nibabel.orientations.io_orientation(nibabel.load(source).affine)  # type: ignore[attr-defined]
     if np.isnan(codes).any():
         return None
