@@ -38,8 +38,12 @@ def serve(
     """Decide disputed cases in a browser: see what everybody drew, accept, correct, ask; the fusion follows."""
     from annotruth.desk import Study, desk_folder
     from annotruth.desk import serve as start
+    from annotruth.io.extras import need
     from annotruth.io.locks import only_writer
 
+    if not replay:
+        for module in ("starlette", "uvicorn"):  # before anything is read
+            need(module, "desk")
     folder = output or desk_folder(cases)
     annotations, model, problems = _load(cases, images, duplicates)
     for problem in problems:

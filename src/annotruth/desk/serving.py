@@ -33,7 +33,8 @@ def desk_folder(cases: Path) -> Path:
     >>> desk_folder(Path("data/cases")).as_posix(), desk_folder(Path("labels.csv")).as_posix()
     ('data/cases-desk', 'labels-desk')
     """
-    return cases.with_name(f"{cases.stem if cases.is_file() or cases.suffix else cases.name}-desk")
+    cases = cases.resolve() if cases.name in ("", "..") else cases
+    return cases.with_name(f"{cases.name if cases.is_dir() else cases.stem}-desk")
 
 
 def serve(
