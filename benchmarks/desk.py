@@ -44,8 +44,16 @@ new MutationObserver((changes) => {
     else if (saved) { followed.push(performance.now() - saved); saved = 0; }
   }
 }).observe(document.body, { attributeFilter: ["data-saved", "data-version"] });
+const canvas = document.querySelector("#canvas"), context = canvas.getContext("2d");
+window.rastered = [];
+canvas.addEventListener("pointermove", (event) => event.buttons && requestAnimationFrame(() => {
+  const start = performance.now();
+  context.getImageData(0, 0, 1, 1);
+  rastered.push(performance.now() - start);
+}));
 """
-"""Takes the time from each save to the next version of the fusion that the page hears of."""
+"""Takes the time from each save to the next version of the fusion that the page hears of, and of the pixels that the
+browser still has to make of what the page has drawn: asking for one of them makes it do so."""
 
 
 def draw_cases(folder: Path, count: int) -> None:
@@ -157,18 +165,16 @@ def _measured(browser: Browser, url: str, count: int) -> Iterator[Row]:
         browser.next_case("j")
     opened = browser.times("open")[1:]  # the first shows the page itself, too
     yield _row(f"A case of {SIDE}² by {RATERS} raters opens, of {count:,}", np.median(opened), 300, opened)
+    browser.chrome.execute_script(WATCH)
     browser.keys("b")
     for number in range(STROKES):
         browser.stroke(number)
     stamped, drawn = browser.times("stamp"), browser.times("draw")
-    work = np.median(stamped) + np.median(drawn)
-    details = {
-        "frames": len(drawn),
-        "slowest frame, ms": drawn.max().round(1),
-        "slowest stamp, ms": stamped.max().round(1),
-    }
+    rastered = np.array(browser.ask("rastered"), dtype=float)
+    steps = {"pixels of the stroke, ms": stamped, "drawing, ms": drawn, "browser's pixels, ms": rastered}
+    work = sum(np.median(each) for each in steps.values())
+    details = {"frames": len(drawn), **{name: np.median(each).round(1) for name, each in steps.items()}}
     yield Row("A stroke of the brush is drawn, each frame", "–", float(work), "ms", 16, at_most=True, details=details)
-    browser.chrome.execute_script(WATCH)
     for _ in range(min(SAVED, count // 3)):
         known = browser.ask("followed.length")
         browser.next_case("\ue007")
@@ -199,8 +205,8 @@ def main() -> int:
         "Made by `python -m benchmarks.desk`. Chromium without a screen, and without a graphics card, has the desk "
         f"open; the page takes the times. {CASES:,} cases of {SIDE}² lie on disk as PNG files. Opening is from the key "
         "that asks for the next case to the image with everybody's labels; a save is from the key to the answer that the "
-        "decision is on the disk. Figures are medians; each frame's is of finding the pixels of a stroke and drawing "
-        "image, labels and outlines.",
+        "decision is on the disk. Figures are medians; a frame's is the sum of finding the pixels of the stroke, "
+        "drawing image, labels and outlines, and the browser's making pixels of that.",
         "",
         run(CASES),
         SEED,

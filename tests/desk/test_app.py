@@ -53,7 +53,7 @@ def test_the_fusion_and_the_queue_follow_a_decision(serve_desk):
     drawn = draw_cases().item_masks(first["index"])[2]  # the curator sides with the third rater
     answer = page.decide(first["index"], "edit", encode_runs(drawn), source="drawing", why="as cy has it")
     assert answer.json() == {"number": 1, "warning": "", "seen": 1}
-    assert served.desk.wait(1.0), "within a second"
+    assert served.desk.wait()
     assert served.desk.version == version + 1
     after = served.desk.known.confusion
     assert np.diagonal(after[2]).mean() > np.diagonal(before[2]).mean(), "who was right is trusted more"
@@ -182,7 +182,7 @@ def test_a_label_table_is_decided_by_class(serve_desk):
     assert head["label"] in (0, 1)
     assert page.decide(2, "edit", label="7").status_code == 400
     assert page.decide(2, "edit", label="1", source="choice").status_code == 200
-    assert served.desk.wait(1.0)
+    assert served.desk.wait()
     assert served.desk.doubt[2] == 0
     assert (served.folder / "truth.csv").read_text() == "item,truth\n'=p2,dog\n"
     assert page.open(2)["gold"] == 1

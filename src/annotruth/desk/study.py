@@ -16,7 +16,7 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Literal
 
@@ -36,6 +36,7 @@ LOG, TRUTH, RATERS, STAGING = "decisions.jsonl", "truth", "raters", ".staging"
 TRUTH_TABLE, LABEL_TABLE = "truth.csv", "labels.csv"
 Status = Literal["open", "decided", "ambiguous", "sent"]
 GOLD_ACTIONS = ("accept", "edit")
+_KEPT_CASES = 2  # whose masks are kept: a case that is opened is read by several
 
 
 @dataclass
@@ -118,7 +119,7 @@ class Study:
         for name in fresh:
             file_name(name, "rater")
         self.raters = (*annotations.raters, *fresh)
-        self._answers: Answers | None = None
+        self._given_masks = lru_cache(_KEPT_CASES)(partial(annotations.item_masks, checked=False))
         for entry in self.journal.entries:
             self._take_in(entry)
         self.annotations = self._with_labels()
@@ -316,7 +317,7 @@ class Study:
         return Annotations(kind="masks", masks=masks, **same)  # type: ignore[arg-type]
 
     def _masks_of(self, index: int) -> np.ndarray:
-        masks = self.base.item_masks(index, checked=False)
+        masks = self._given_masks(index)
         labels = self.record(index).labels
         if not labels and len(self.raters) == len(masks):
             return masks

@@ -1,7 +1,7 @@
 // Colours of classes, which are filled in, and of raters, whose outlines lie upon them.
 
 const CLASSES = ["#ff4d6d", "#3ddc97", "#5e8bff", "#ffd166", "#c77dff", "#ff9f43", "#4dd0e1", "#b8e986"];
-const RATERS = ["#56b4e9", "#f0a202", "#e58ac0", "#f7ec59", "#2fd6a3", "#ff7f50", "#a99bff", "#9be564", "#ff5fa2", "#7fdbff"];
+const RATERS = ["#56b4e9", "#f0a202", "#e58ac0", "#f7ec59", "#2fd6a3", "#ff7f50", "#c9c9ff", "#9be564", "#ff5fa2", "#7fdbff"];
 export const FUSED = "#ffffff", METHODS = "#b7c3d4", UNKNOWN = 255;
 
 const wheel = (number) => `hsl(${Math.round((number * 137.508) % 360)} 75% 62%)`;

@@ -70,7 +70,7 @@ export function setLayers({ head, parts }) {
   state.open.layers = head.layers.map(({ kind, number }, place) => {
     const runs = new Runs(parts[place], state.open.size);
     if (kind === "rater") return made(`rater ${state.desk.raters[number]}`, state.desk.raters[number], raterColour(number), runs, { number, shown: true });
-    if (kind === "probability") return made("probability", "Doubt", "#fff478", runs, { usable: false, steps: state.desk.steps });
+    if (kind === "probability") return made("probability", "Doubt", "#b378ff", runs, { usable: false, steps: state.desk.steps });
     if (kind === "gold") return made("gold", "Decided", "#3ddc97", runs);
     return kind === "own" ? made("own", "Your label", FUSED, runs, { toggles: false }) : made("fused", "Fused truth", FUSED, runs);
   });

@@ -66,7 +66,7 @@ export function listRaters(told, raters) {
   const gain = new Map(told.gains.map((each, place) => [each.rater, place]));
   const order = [...raters].sort((a, b) => (gain.get(a) ?? 1e9) - (gain.get(b) ?? 1e9));
   find("rater").replaceChildren(...order.map((name) => {
-    const words = gain.get(name) === 0 ? `${name}, tells most` : gain.has(name) ? name : `${name}, has labelled it`;
+    const words = gain.get(name) === 0 ? `${name}, tells most` : gain.has(name) ? name : `${name}, again`;
     return element("option", { value: name }, words);
   }));
 }

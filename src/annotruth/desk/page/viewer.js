@@ -2,7 +2,7 @@
 
 import { classColour, parts, UNKNOWN } from "./colours.js";
 
-const FILL = 62, DOUBT = [255, 244, 120];
+const FILL = 62, DOUBT = [179, 120, 255];
 
 /** Outlines along pixel borders, wherever labels (rows × columns) differ from their neighbours. */
 export function outline(labels, rows, columns) {
