@@ -14,8 +14,6 @@ import pytest
 
 from annotruth.data.annotations import Annotations
 
-pytest.importorskip("starlette", reason="the extra desk is not installed")
-
 from annotruth.desk.access import HEADER, make_access
 from annotruth.desk.app import make_app
 from annotruth.desk.live import Desk

@@ -65,6 +65,19 @@ def test_a_disk_that_fills_leaves_the_log_as_it_was(tmp_path, monkeypatch, faili
     assert [entry.case for entry in Journal(journal.path).entries] == ["a", "c"]
 
 
+def test_what_could_not_be_cut_off_is_cut_off_before_the_next_line(tmp_path, monkeypatch):
+    journal = Journal(tmp_path / "log.jsonl")
+    note(journal, "a")
+    real = os.write
+    monkeypatch.setattr(os, "write", lambda file, data: real(file, data[:5]) and _full())
+    monkeypatch.setattr(os, "ftruncate", lambda file, size: _full())
+    with pytest.raises(AnnotruthError):
+        note(journal, "b")
+    monkeypatch.undo()
+    note(journal, "c")
+    assert [entry.case for entry in Journal(journal.path).entries] == ["a", "c"]
+
+
 def test_a_disk_that_takes_little_at_a_time_gets_everything(tmp_path, monkeypatch):
     real = os.write
     monkeypatch.setattr(os, "write", lambda file, data: real(file, data[:7]))

@@ -87,7 +87,7 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.entries, self.torn, end = read_journal(path)
-        self._end = end
+        self._end, self._is_torn = end, False
         if self.torn:
             aside = path.with_suffix(".torn")
             with aside.open("ab") as file:
@@ -104,10 +104,16 @@ class Journal:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
             try:
+                if self._is_torn:
+                    os.ftruncate(file, self._end)
+                self._is_torn = True
                 _write_all(file, line)
                 os.fsync(file)
+                if not self._end:
+                    sync_folder(self.path.parent)
+                self._is_torn = False
             except BaseException:
-                with suppress(OSError):
+                with suppress(OSError):  # then it is cut off before the next line
                     os.ftruncate(file, self._end)
                 raise
             finally:
@@ -158,6 +164,16 @@ def _parse(path: Path, content: bytes) -> Iterator[Entry]:
                 "all others can be read."
             ) from None
         yield entry
+
+
+def sync_folder(folder: Path) -> None:
+    """Let names of files in a folder reach the disk, where the system knows how."""
+    if os.name == "posix":
+        opened = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
 
 
 def _write_all(file: int, content: bytes) -> None:

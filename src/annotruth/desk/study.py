@@ -25,7 +25,7 @@ import numpy as np
 from annotruth.data.annotations import Annotations, Lazy
 from annotruth.data.answers import Answers, sort_answers
 from annotruth.desk.coding import from_text, to_text
-from annotruth.desk.journal import Entry, Journal
+from annotruth.desk.journal import Entry, Journal, sync_folder
 from annotruth.errors import AnnotruthError, InputError, shorten
 from annotruth.io.formats import EXACT_SUFFIXES
 from annotruth.io.names import file_name, to_cell
@@ -250,6 +250,7 @@ class Study:
                 home = self._path(index, entry).parent
                 home.mkdir(parents=True, exist_ok=True)
                 os.replace(staged, home / staged.name)
+                sync_folder(home)
             elif self.record(index).gold is None:
                 for file in self._files(self.folder / TRUTH / self.base.items[index]):
                     file.unlink()
