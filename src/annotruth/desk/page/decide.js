@@ -46,7 +46,7 @@ export function leave() {
   delete document.body.dataset.open;
 }
 
-function showHead() {
+export function showHead() {
   find("blank").hidden = true;
   find("item").textContent = state.open.item;
   find("reason").textContent = isRater() ? "" : state.open.status === "open" ? state.open.reason : { decided: "decided", ambiguous: "ambiguous", sent: `sent to ${(state.open.sent || []).join(", ")}` }[state.open.status];

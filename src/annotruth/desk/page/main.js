@@ -70,6 +70,7 @@ function wire() {
   const clicks = { undo: act.undo, redo: act.redo, fit: act.fit, save, ambiguous: act.ambiguous, send: act.send, reopen: act.reopen, help: act.help, who: askName };
   for (const [id, work] of Object.entries(clicks)) find(id).addEventListener("click", () => { work(); if (id !== "help" && id !== "who") find(id).blur(); });
   find("size").addEventListener("input", () => setSize(Number(find("size").value)));
+  find("rater").addEventListener("change", () => { find("rater").dataset.chosen = state.open?.item; });
   find("slice").addEventListener("input", () => goTo(Number(find("slice").value)));
   find("channel").addEventListener("change", () => { state.open.channel = Number(find("channel").value); goTo(viewer.slice); });
   addEventListener("pagehide", () => { if (state.open) leave(); keepSession(); });

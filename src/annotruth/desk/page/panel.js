@@ -65,8 +65,9 @@ export const sourceName = (source) => source === "fused" ? "the fused truth" : s
 export function listRaters(told, raters) {
   const gain = new Map(told.gains.map((each, place) => [each.rater, place]));
   const order = [...raters].sort((a, b) => (gain.get(a) ?? 1e9) - (gain.get(b) ?? 1e9));
+  const chosen = find("rater").dataset.chosen === told.item ? find("rater").value : order[0];
   find("rater").replaceChildren(...order.map((name) => {
     const words = gain.get(name) === 0 ? `${name}, tells most` : gain.has(name) ? name : `${name}, again`;
-    return element("option", { value: name }, words);
+    return element("option", { value: name, selected: name === chosen }, words);
   }));
 }

@@ -1,7 +1,7 @@
 // Staying in touch with the server: a case is kept, and the page follows what others and the fusion do.
 
 import { getBundle, getJson, post, session } from "./api.js";
-import { openCase, showHolder } from "./decide.js";
+import { openCase, showHead, showHolder } from "./decide.js";
 import { setLayers, showLayers, startFrom } from "./masks.js";
 import { find, percent, say } from "./page.js";
 import { editor, fail, isMasks, isRater, layer, state, viewer } from "./state.js";
@@ -70,9 +70,14 @@ function showState(told) {
 
 /** Let the open case follow the fusion, as long as nobody has drawn on it. */
 async function refresh() {
-  if (!state.open || !isMasks() || isRater() || state.open.changed || editor.before) return;
+  if (!state.open || isRater()) return;
   const owner = state.open;
   try {
+    const { reason, gains } = await post(`/api/cases/${owner.index}/open`, { who: state.who });
+    if (state.open !== owner) return;
+    Object.assign(owner, { reason, gains });
+    showHead();
+    if (!isMasks() || owner.changed || editor.before) return;
     const bundle = await getBundle(`/api/cases/${owner.index}/layers`);
     if (state.open !== owner || owner.changed || editor.before) return;
     setLayers(bundle);
