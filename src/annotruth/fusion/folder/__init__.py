@@ -8,7 +8,7 @@ OUT/fusion.json                  settings, all that was learnt, warnings, cases 
 
 A case folder is gone through twice: votes are counted case by case, and what was learnt from the counts is looked up
 and written case by case. With ``scope="case"`` once is enough. In both, cases may go to workers; the results do not
-depend on who did the work.
+depend on who did the work. A label table is read whole, or in parts if it is large: :mod:`annotruth.fusion.stream`.
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ if TYPE_CHECKING:
 _MIN_SHARED_VOTES = 2**27  # pixels times raters: with fewer, processes would take longer to start than to work
 _MAX_BYTES_AT_WORK, _BYTES_PER_CLASS = 2**30, 8  # of the cases that threads have in hand; per class, of a pixel
 RATERS, TRUTH_TABLE = "raters.csv", "truth.csv"
+_ADDING_UP = "dawid-skene, staple, majority, mean"
 Progress = Callable[[str, int, int], None]
 """Told what is being done, how many cases are done, of how many."""
 
@@ -105,6 +106,7 @@ def fuse(
     options: Mapping[str, Any] | None = None,
     gold: str | Path | None = None,
     duplicates: str = "error",
+    stream: bool = False,
     jobs: int = 1,
     scheduler: str | None = None,
     overwrite: bool = False,
@@ -114,7 +116,7 @@ def fuse(
 
     Parameters
     ----------
-    source : a case folder, or a label table (.csv, .parquet)
+    source : a case folder, or a label table (.csv, .parquet, or a folder of .parquet)
     output : a new or empty folder, unless ``overwrite``
     method : one of :func:`annotruth.fusion.registry.method_names`, or "auto": the one that foretells held-out raters
         best, see :func:`annotruth.fusion.auto.choose`
@@ -122,7 +124,10 @@ def fuse(
     options : further parameters of the method's estimator
     gold : known truth: a folder of masks, ``<case>.<ext>``; for a label table, a table with columns item and truth
     duplicates : for a label table, as :func:`annotruth.load` takes it
-    jobs, scheduler : processes on this machine, or the address of a Dask scheduler, to share the cases of a folder
+    stream : read a label table in parts and keep its answers on disk, as is done with one of more than 20 million rows
+        by methods that can: dawid-skene, staple, majority and mean
+    jobs : processes on this machine, to share the cases of a folder
+    scheduler : address of a Dask scheduler, whose workers share the cases of a folder, or the parts of a label table
 
     Notes
     -----
@@ -145,6 +150,7 @@ def fuse(
     if scheduler is not None:  # whose workers have working directories of their own
         source, output = source.resolve(), output.resolve()
     kind = find_source(source)
+    _refuse_streaming(kind, source, method, stream, scheduler is not None)
     refuse_used_folder(output, overwrite)
     known = None if gold is None else kind.find_truth(Path(gold))
     with only_writer(output), keeping_masks():
@@ -157,7 +163,10 @@ def fuse(
                 run = _FolderRun(estimator, kind, source, known, output, others, scheduler is not None, progress)
                 fusion, more = run(overwrite)
             else:
-                fusion, more = _fuse_table(estimator, source, known, output, overwrite, duplicates)
+                cluster = across if scheduler is not None else None
+                in_parts = choice is None and _in_parts(kind, source, estimator, stream or scheduler is not None)
+                fuse_table = partial(_stream_table, cluster, progress) if in_parts else _fuse_table
+                fusion, more = fuse_table(estimator, source, known, output, overwrite, duplicates)
         fusion.choice = choice
         content = {
             "annotruth": annotruth.__version__, "finished": True, "source": source, "gold": gold, "method": method,
@@ -389,8 +398,63 @@ def _fuse_table(
     )
     write_truth_table(output / TRUTH_TABLE, named, labels, probabilities)
     write_raters(output / RATERS, fused, {"labelled items": fused.labelled_counts_})
-    noted += suspect_raters(named, fused.prior_, fused.confusion_) if len(fused.classes_) > 1 else []
+    noted += suspect_raters(annotations, fused.prior_, fused.confusion_) if len(fused.classes_) > 1 else []
     return Fusion(fused, output, [], noted), {"items": len(fused.items_)}
+
+
+def _refuse_streaming(kind: Source, source: Path, method: str, stream: bool, clustered: bool) -> None:
+    """Refuse to read in parts what is not read so."""
+    if kind.kind == "masks":
+        if stream:
+            raise InputError(f"{source}: a {kind.name} is read case by case in any case; parts are for label tables.")
+        return
+    if (stream or clustered) and kind.name != "label table":  # other tables' rows have to be told what they are
+        raise InputError(
+            f"{source}: a {kind.name} is read whole. Make a label table of it first, with `annotruth import`."
+        )
+    if (stream or clustered) and method == "auto":
+        raise InputError(f"auto compares methods on a whole table. To read it in parts, choose one of {_ADDING_UP}.")
+
+
+def _in_parts(kind: Source, source: Path, estimator: FusionEstimator, wanted: bool) -> bool:
+    """Whether a table is to be read in parts: because somebody wants it, or because it is large."""
+    if not estimator.adds_up or kind.name != "label table":
+        if wanted:
+            raise InputError(
+                f"{estimator!r} learns from a whole table at once. To read it in parts, choose one of {_ADDING_UP}."
+            )
+        return False
+    from annotruth.fusion.stream import MAX_ROWS_IN_MEMORY
+    from annotruth.io.sources.label_table import in_folder
+    from annotruth.io.table_parts import count_rows
+
+    return wanted or count_rows(in_folder(source)[0]) > MAX_ROWS_IN_MEMORY
+
+
+def _stream_table(
+    cluster: MapFunction | None,
+    progress: Progress | None,
+    estimator: FusionEstimator,
+    source: Path,
+    truth: Path | None,
+    output: Path,
+    overwrite: bool,
+    duplicates: str,
+) -> tuple[Fusion, dict[str, Any]]:
+    """Do as :func:`_fuse_table`, with a table that stays on disk."""
+    from annotruth.fusion.stream import StreamedTable, tidy
+    from annotruth.io.sources.label_table import in_folder
+
+    path, beside, _ = in_folder(source, truth)
+    fresh_folder(output, overwrite)
+    tidy(output)
+    table = StreamedTable(
+        path, output, truth=beside, gold=truth is not None, duplicates=duplicates, cluster=cluster, progress=progress
+    )
+    with _noting_warnings() as noted:
+        n_items = table.fuse(estimator, _check_settings, TRUTH_TABLE)
+    write_raters(output / RATERS, estimator, {"labelled items": estimator.labelled_counts_})
+    return Fusion(estimator, output, [], noted), {"items": n_items}
 
 
 def _check_settings(estimator: FusionEstimator, annotations: Annotations) -> None:
