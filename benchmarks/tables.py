@@ -2,8 +2,8 @@
 
     python -m benchmarks.tables [--sizes 2000000 20000000 200000000] [--folder DIR]
 
-Tables are made row group by row group, so that they may be of any size; the largest takes some 20 GB of disk. Prints its
-rows and writes them to docs/results/table-speed.md and .json.
+Tables are made row group by row group, so that they may be of any size; the largest takes some 20 GB of disk. Prints
+its rows and writes them to docs/results/table-speed.md and .json.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
@@ -51,7 +52,7 @@ def write_parquet(path: Path, n_answers: int) -> Path:
                 worker = (mixed(item, 1) + turn * (WORKERS // PER_ITEM)) % WORKERS
                 wrong = rng.random(len(item)) > skill[worker]
                 label = np.where(wrong, rng.integers(0, CLASSES, len(item)), true_classes(item))
-                names = pa.array(np.char.mod("item_%09d", item), pa.string())
+                names = pc.binary_join_element_wise("item", pa.array(item).cast(pa.string()), "_")
                 writer.write_table(pa.table([names, workers.take(label_array(worker)), labels.take(label_array(label))],
                                             schema=schema))  # fmt: skip
     return path
@@ -59,7 +60,7 @@ def write_parquet(path: Path, n_answers: int) -> Path:
 
 def mixed(numbers: np.ndarray, salt: int) -> np.ndarray:
     """Numbers that look like chance, but are the same for the same number: nothing has to be kept."""
-    value = numbers.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15) * np.uint64(salt + 1)
+    value = numbers.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15 * (salt + 1) % 2**64)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         value = (value ^ (value >> np.uint64(shift))) * np.uint64(factor)
     return ((value ^ (value >> np.uint64(31))) >> np.uint64(2)).astype(np.int64)
@@ -139,8 +140,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(dir=options.folder) as home:
         return report(
             "table-speed", "Label tables larger than memory",
-            f"Made by `python -m benchmarks.tables`: `annotruth fuse TABLE --method dawid-skene --stream`, {ITERATIONS} "
-            "iterations, as a whole process, from a Parquet file to `truth.csv`. Memory is the process's largest "
+            "Made by `python -m benchmarks.tables`: `annotruth fuse TABLE --method dawid-skene --stream`, "
+            f"{ITERATIONS} iterations, as a whole process, from a Parquet file to `truth.csv`. Memory is the largest "
             f"resident size. Every item has {PER_ITEM} answers, which lie far apart in the file.", "",
             rows(Path(home), options.sizes), SEED,
         )  # fmt: skip

@@ -28,6 +28,7 @@ PART_ROWS, PART_BYTES = 2**21, 2**25
 """Rows of Parquet, and bytes of CSV, that are read at a time."""
 _MAX_LINE = 2**22
 _BYTES_PER_ROW = 16  # of CSV, about
+_OPEN_QUOTATION = "has a quotation mark that is never closed. Close it, or remove it."
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
@@ -163,7 +164,8 @@ def find_parts(path: Path) -> list[TablePart]:
         except InputError as error:
             raise InputError(str(error) if str(error).startswith(str(file)) else f"{file}: {error}") from None
         except (pa.ArrowException, UnicodeDecodeError) as error:
-            raise InputError(f"{file}: cannot be read as a table ({error}). Was it cut off? Write it again.") from error
+            doubt = "Save it as UTF-8." if isinstance(error, UnicodeDecodeError) else "Was it cut off? Write it again."
+            raise InputError(f"{file}: cannot be read as a table ({error}). {doubt}") from error
         except OSError as error:
             raise InputError(f"{file}: cannot be opened: {error.strerror or error}.") from error
     if not parts:
@@ -187,7 +189,8 @@ def read_part(part: TablePart) -> Iterator[dict[str, PartColumn]]:
     except MemoryError:
         raise BadPart(PartError(None, "needs more memory than there is")) from None
     except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
-        raise BadPart(PartError(None, f"cannot be read ({error}). Is the file damaged, or cut off?")) from error
+        doubt = "Is the file in UTF-8?" if part.is_csv else "Is the file damaged, or cut off?"
+        raise BadPart(PartError(None, f"cannot be read ({error}). {doubt}")) from error
 
 
 # -- cutting ----------------------------------------------------------------------------------------------------
@@ -286,6 +289,8 @@ def _csv_tables(part: TablePart) -> Iterator[pa.Table]:
         if not bad:
             raise
     for row in bad:
+        if "\n" in row.text:
+            raise BadPart(PartError(row.number - 1, _OPEN_QUOTATION))
         cells = f"{row.actual_columns} cells where the head has {row.expected_columns}"
         raise BadPart(PartError(row.number - 1, f"has {cells} ({row.text[:60]}). Correct or remove it."))
     yield table.rename_columns(list(part.columns.values()))
@@ -293,7 +298,9 @@ def _csv_tables(part: TablePart) -> Iterator[pa.Table]:
 
 def _parquet_tables(part: TablePart) -> Iterator[pa.Table]:
     schema = pyarrow.parquet.read_schema(part.path)
-    texts = [name for name in part.columns if pa.types.is_string(schema.field(name).type)]
+    texts = [
+        name for name, ours in part.columns.items() if ours != "item" and pa.types.is_string(schema.field(name).type)
+    ]  # of items there are so many that looking for equal ones while reading takes longer
     names, groups = list(part.columns), [number for number, _ in part.row_groups]
     with pyarrow.parquet.ParquetFile(part.path, read_dictionary=texts) as file:
         if part.last - part.first <= PART_ROWS:
@@ -311,8 +318,7 @@ def _column(column: pa.ChunkedArray, name: str, is_csv: bool, before: int) -> Pa
     if is_csv and pc.any(pc.ends_with(names, "\n")).as_py():
         lost = names.index(pc.filter(names, pc.ends_with(names, "\n"))[0]).as_py()
         row = int(np.flatnonzero(codes == lost)[0])
-        message = f"begins a quotation mark in the column {name!r} that is never closed. Close it, or remove it."
-        raise BadPart(PartError(before + row, message))
+        raise BadPart(PartError(before + row, _OPEN_QUOTATION))
     if names.null_count:
         nothing = np.append(names.is_null().to_numpy(zero_copy_only=False), True)  # the last is that of -1
         codes = np.where(nothing[codes], -1, codes)

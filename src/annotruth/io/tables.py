@@ -254,9 +254,8 @@ def write_label_table(path: str | Path, annotations: Annotations, probabilities:
 
 def column_codes(column: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array]:
     """Number a column's distinct values; give the numbers (rows,) int32, -1 for nothing, and the values."""
-    if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    chunks = column.unify_dictionaries().chunks
+    is_encoded = pa.types.is_dictionary(column.type)
+    chunks = (column.unify_dictionaries() if is_encoded else column.dictionary_encode()).chunks  # one for all chunks
     codes = np.concatenate([chunk.indices.fill_null(-1).to_numpy(zero_copy_only=False) for chunk in chunks])
     return codes.astype(np.int32, copy=False), chunks[0].dictionary
 
