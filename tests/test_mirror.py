@@ -62,6 +62,10 @@ TESTED_ELSEWHERE = {
     "experiments/tables/zhang2020_medical.py": "experiments/tables/test_tables.py",
     "fusion/_em/pattern_kernels.py": "fusion/test_votes.py",
     "fusion/base.py": "fusion/test_checks.py",  # what all estimators have from it
+    "fusion/stream/blocks.py": "fusion/stream/test_stream.py",  # which goes through all passes over a table
+    "fusion/stream/pieces.py": "fusion/stream/test_stream.py",
+    "fusion/stream/results.py": "fusion/stream/test_stream.py",
+    "fusion/stream/sums.py": "fusion/stream/test_stream.py",
     "io/__init__.py": "io/sources/test_sources.py",  # which imports it whole
     "io/case_files.py": "io/sources/test_case_folder.py",  # whose files they are
     "io/dicom_files.py": "io/sources/test_dicom.py",

@@ -58,7 +58,7 @@ class MeanLabel(FusionEstimator):
 
     @property
     def adds_up(self) -> bool:
-        return True
+        return type(self).estimate is MeanLabel.estimate
 
     def estimate_sums(self, sums: StreamedVotes) -> FusionState:
         counts, classes, weight = sums.add_up(self._sum_up)

@@ -108,7 +108,7 @@ class STAPLE(ConfusionEstimator):
 
     @property
     def adds_up(self) -> bool:
-        return not (self.exclude_consensus or self.refines)
+        return type(self).estimate is STAPLE.estimate and not (self.exclude_consensus or self.refines)
 
     def estimate_drawn(
         self, votes: Votes, weights: Iterable[np.ndarray], start: FusionState

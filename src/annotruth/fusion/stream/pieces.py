@@ -74,7 +74,8 @@ def spill_part(folder: Path, n_buckets: int, task: tuple[int, TablePart]) -> Par
     number, part = task
     raters: dict[str, int] = {}
     labels: dict[str, int] = {}
-    pieces, n_rows = [], 0
+    pieces: list[list[Segment]] = []
+    n_rows = 0
     try:
         for columns in read_part(part):
             rater, label = _numbered(columns["rater"], raters), _numbered(columns["label"], labels)
@@ -142,7 +143,7 @@ def _write_piece(
     answer_order = np.argsort(answer_bucket, kind="stable")
     answer_edge = np.append(0, np.cumsum(np.bincount(answer_bucket, minlength=n_buckets)))
     begin, text = _name_bytes(names)
-    sorted_answers = place[item.codes[answer_order]], rater[answer_order], label[answer_order]
+    name, rater, label = place[item.codes[answer_order]], rater[answer_order], label[answer_order]
     length, rows = np.diff(begin).astype(np.uint32), first[used] + first_row
     segments, offset = [], 0
     with atomic(path) as temporary, temporary.open("wb") as file:
@@ -150,7 +151,7 @@ def _write_piece(
             a, b = (int(edge) for edge in name_edge[number : number + 2])
             answers = slice(*(int(edge) for edge in answer_edge[number : number + 2]))
             content = SegmentContent(
-                length[a:b], rows[a:b], *(part[answers] for part in sorted_answers), text[begin[a] : begin[b]]
+                length[a:b], rows[a:b], name[answers], rater[answers], label[answers], text[begin[a] : begin[b]]
             )
             for values, dtype in zip(content, _TYPES):
                 file.write(np.ascontiguousarray(values, dtype=dtype).data)

@@ -73,7 +73,7 @@ class BlockSums:
     def coins(self) -> BlockCoins:
         return BlockCoins(self)
 
-    def _run(self, work: Callable[..., tuple[np.ndarray, ...]], **parameters: np.ndarray) -> list[np.ndarray]:
+    def _run(self, work: Callable[..., tuple[Any, ...]], **parameters: np.ndarray) -> list[np.ndarray]:
         """Have lanes added up under parameters, and give the sums of all.
 
         Parameters go by a file: of many raters they are large, and every lane needs them.
@@ -81,7 +81,7 @@ class BlockSums:
         file = self._folder / f"parameters-{self._rounds}.npz"
         if parameters:
             with atomic(file) as temporary:
-                np.savez(temporary, **parameters)
+                np.savez(temporary, **parameters)  # type: ignore[arg-type]
         total: list[Any] = []
         for found in self._across(partial(work, file if parameters else None), self._lanes):
             total = [np.asarray(value) + 0.0 for value in found] if not total else _add(total, found)
