@@ -6,6 +6,7 @@ A part is read by whoever likes, in any order: another thread, another machine. 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -343,6 +344,25 @@ def _as_text(values: pa.Array, is_csv: bool) -> pa.Array:
     if is_csv and pc.any(pc.starts_with(names, "'")).as_py():
         names = pa.array([None if name is None else from_cell(name) for name in names.to_pylist()], pa.string())
     return names
+
+
+def find_contradiction(parts: Sequence[TablePart], item: str, rater: str) -> list[str]:
+    """Say in which two rows a rater gave an item different labels; the table is read again as far as the second."""
+    before: Counter[Path] = Counter()
+    found: dict[str, str] = {}
+    for part in parts:
+        rows = 0
+        for columns in read_part(part):
+            chosen = [pc.equal(columns[name].names, who) for name, who in (("item", item), ("rater", rater))]
+            is_item, is_rater = (mask.fill_null(False).to_numpy(zero_copy_only=False) for mask in chosen)
+            for row in np.flatnonzero(is_item[columns["item"].codes] & is_rater[columns["rater"].codes]).tolist():
+                label = columns["label"].names[int(columns["label"].codes[row])].as_py()
+                found.setdefault(label, f"{part.path.name}, {part.place(rows + row, before[part.path])}")
+                if len(found) == 2:
+                    return list(found.values())
+            rows += len(columns["item"].codes)
+        before[part.path] += rows
+    return list(found.values())
 
 
 def refuse_part(part: TablePart, error: PartError, parts: Sequence[TablePart], rows: Sequence[int]) -> InputError:

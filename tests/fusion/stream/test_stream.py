@@ -174,7 +174,14 @@ def test_two_answers_of_a_rater_are_treated_as_in_memory(tmp_path: Path, tiny: C
         at.load(table)
     with pytest.raises(InputError) as parts:
         streamed(table, tmp_path / "out", at.DawidSkene())
-    assert str(parts.value) == str(whole.value)
+    said, where = str(parts.value).split(" The first of them: ")
+    assert said == str(whole.value)
+    rows_told = [int(each.split("row ")[1].split(" ")[0]) - 1 for each in where.split(" and ")]
+    table_rows = [*rows, *rows[:5], *again]
+    one, other = (table_rows[row] for row in rows_told)
+    assert one[:2] == other[:2]
+    assert one[2] != other[2]
+    assert f"a.parquet, row {rows_told[1] + 1} (row group {rows_told[1] // 7})" in where
     annotations = at.load(table, duplicates="keep-last")
     found = streamed(table, tmp_path / "out", at.DawidSkene(), duplicates="keep-last")
     compare(found, at.DawidSkene().fit(annotations), annotations, tmp_path / "out")

@@ -31,7 +31,7 @@ from annotruth.fusion.stream.pieces import PartPieces, bucket_numbers, spill_par
 from annotruth.fusion.stream.results import Decision, write_truth
 from annotruth.fusion.stream.sums import BlockSums
 from annotruth.fusion.votes import Votes
-from annotruth.io.table_parts import PartError, TablePart, count_rows, find_parts, refuse_part
+from annotruth.io.table_parts import PartError, TablePart, count_rows, find_contradiction, find_parts, refuse_part
 from annotruth.io.tables import read_truth
 from annotruth.parallel import MapFunction
 from annotruth.parallel.threads import map_in_threads, thread_count
@@ -84,7 +84,7 @@ class StreamedTable:
             spilt = self._spill(folder, parts, n_buckets)
             outline = self._outline(folder, spilt)
             check(estimator, outline)
-            blocks, raters = self._group(folder, spilt, estimator, outline, n_buckets)
+            blocks, raters = self._group(folder, parts, spilt, estimator, outline, n_buckets)
             rounds = getattr(estimator, "max_iter", 1)
             sums = BlockSums(
                 blocks, outline.raters, raters.groups(), raters.labelled.astype(np.float64),
@@ -138,6 +138,7 @@ class StreamedTable:
     def _group(
         self,
         folder: Path,
+        parts: Sequence[TablePart],
         spilt: Sequence[PartPieces],
         estimator: FusionEstimator,
         outline: Annotations,
@@ -172,7 +173,7 @@ class StreamedTable:
             for piece in each.pieces:
                 piece[0].path.unlink(missing_ok=True)
         if count:
-            raise self._contradiction(contradictions, count, outline)
+            raise self._contradiction(parts, contradictions, count, outline)
         strangers = sorted(set(self._truth) - known) if self._gold else []
         if strangers:
             raise InputError(f"There are gold labels for items that do not exist: {shorten(strangers)}.")
@@ -197,8 +198,12 @@ class StreamedTable:
         gold = numbers if only is None else (numbers == only).astype(np.int16)
         return Votes.from_answers(none, len(gold), len(outline.raters), len(classes), gold)
 
-    def _contradiction(self, found: Sequence[Contradiction], count: int, outline: Annotations) -> InputError:
-        """The error that reading the table whole would give."""
+    def _contradiction(
+        self, parts: Sequence[TablePart], found: Sequence[Contradiction], count: int, outline: Annotations
+    ) -> InputError:
+        """The error that reading the table whole would give, and where to look for the first of them."""
+        first = min(found)
+        rows = find_contradiction(parts, first.item, outline.raters[first.rater])
         listed = [
             f"{each.item} by {outline.raters[each.rater]} "
             f"({outline.classes[each.labels[0]]} and {outline.classes[each.labels[1]]})"
@@ -207,7 +212,8 @@ class StreamedTable:
         more = f" and {count - MOST_SHOWN} more" if count > MOST_SHOWN else ""
         return InputError(
             f"{self._source}: The same rater gave the same item different labels: {'; '.join(listed)}{more}. "
-            "Remove the wrong rows, or accept the last of each: duplicates='keep-last', --duplicates keep-last."
+            "Remove the wrong rows, or accept the last of each: duplicates='keep-last', --duplicates keep-last. "
+            f"The first of them: {' and '.join(rows)}."
         )
 
 
