@@ -229,8 +229,8 @@ class _Raters:
         self.labelled += made.labelled
         # A rater and whoever either side links it to are pairs: answers on items of two.
         pairs = np.stack([np.tile(self._every, 2), np.concatenate([self._linked, made.linked])], axis=1).reshape(-1)
-        item = np.repeat(np.arange(2 * len(self._every)), 2)
-        self._linked = row_loops(len(pairs)).first_linked(item, pairs, len(self._every))
+        item = np.repeat(np.arange(2 * len(self._every), dtype=np.int32), 2)
+        self._linked = row_loops(len(pairs)).first_linked(item, pairs.astype(np.int32), len(self._every))
 
     def groups(self) -> np.ndarray:
         """Numbers (raters,) as :func:`~annotruth.fusion.identifiability.co_labelling_groups` gives them."""
