@@ -31,7 +31,6 @@ from annotruth.parallel.signals import Stopped, ending_on_signals
 __all__ = ["app", "main"]
 
 
-
 def _make_app() -> typer.Typer:
     return typer.Typer(
         name="annotruth",
