@@ -19,7 +19,7 @@ SAME_ORDER, FEWEST_ITEMS = 0.9, 5
 must be so many: mirrored along it, one would look like the other. Likewise one class that lies on the same side of the
 image's middle: of two kidneys only the left one may be of interest."""
 ASIDE = 2.0
-"""A class lies on one side if its centre is so many standard deviations away from the middle: a disc, then, touches it."""
+"""A class lies on one side if its centre is so many standard deviations off the middle: a disc, then, touches it."""
 PERCENTILES = (0.5, 99.5)
 """Of the values of foreground pixels: what lies beyond is clipped, where values range widely."""
 HOUNSFIELD = -200
@@ -76,8 +76,8 @@ def mirror_axes(items: Iterable[Fingerprint], axes: int) -> tuple[int, ...]:
     All but those along which two classes lie in the same order in nearly all items, as a left and a right kidney do:
     a network that learnt from mirrored images could not tell them apart. Classes lie one after the other along an axis
     where their centres are farther apart than they spread (the mean of their standard deviations). For the same reason
-    an axis is left out if a class lies wholly on one side of the middle, the same one, in nearly all items: there may be
-    something like it on the other side that nobody marked.
+    an axis is left out if a class lies wholly on one side of the middle, the same one, in nearly all items: there may
+    be something like it on the other side that nobody marked.
 
     Examples
     --------
