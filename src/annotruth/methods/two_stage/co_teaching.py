@@ -70,8 +70,7 @@ class CoTeaching(Method[TwoNetworks]):
         networks = [self.truth_model(spec) if network is None else copy.deepcopy(network) for _ in range(2)]
         if network is not None:
             for layer in networks[1].modules():  # they must differ from the beginning
-                if hasattr(layer, "reset_parameters"):
-                    layer.reset_parameters()
+                getattr(layer, "reset_parameters", lambda: None)()
         return TwoNetworks(nn.ModuleList(networks), IdentityAnnotators(self.n_targets(spec), spec.classes))
 
     def loss(self, model: TwoNetworks, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
