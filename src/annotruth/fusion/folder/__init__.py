@@ -64,7 +64,6 @@ if TYPE_CHECKING:
 _MIN_SHARED_VOTES = 2**27  # pixels times raters: with fewer, processes would take longer to start than to work
 _MAX_BYTES_AT_WORK, _BYTES_PER_CLASS = 2**30, 8  # of the cases that threads have in hand; per class, of a pixel
 RATERS, TRUTH_TABLE = "raters.csv", "truth.csv"
-_ADDING_UP = "dawid-skene, staple, majority, mean"
 Progress = Callable[[str, int, int], None]
 """Told what is being done, how many cases are done, of how many."""
 
@@ -145,12 +144,15 @@ def fuse(
     "a","cat",1,0
     <BLANKLINE>
     """
+    from annotruth.fusion.folder.tables import fuse_streamed, fuse_whole, reads_in_parts, refuse_parts
+
     started = time.perf_counter()
     source, output = Path(source), Path(output)
     if scheduler is not None:  # whose workers have working directories of their own
         source, output = source.resolve(), output.resolve()
     kind = find_source(source)
-    _refuse_streaming(kind, source, method, stream, scheduler is not None)
+    if stream or scheduler is not None:
+        refuse_parts(kind, source, method, stream)
     refuse_used_folder(output, overwrite)
     known = None if gold is None else kind.find_truth(Path(gold))
     with only_writer(output), keeping_masks():
@@ -164,8 +166,8 @@ def fuse(
                 fusion, more = run(overwrite)
             else:
                 cluster = across if scheduler is not None else None
-                in_parts = choice is None and _in_parts(kind, source, estimator, stream or scheduler is not None)
-                fuse_table = partial(_stream_table, cluster, progress) if in_parts else _fuse_table
+                in_parts = choice is None and reads_in_parts(kind, source, estimator, stream or scheduler is not None)
+                fuse_table = partial(fuse_streamed, cluster, progress) if in_parts else fuse_whole
                 fusion, more = fuse_table(estimator, source, known, output, overwrite, duplicates)
         fusion.choice = choice
         content = {
@@ -212,10 +214,10 @@ class _FolderRun:
         if self._truth is not None and not annotations.has_truth:
             reason = problems[0] if problems else "The files are named after the cases, <case>.<ext>."
             raise InputError(f"{self._truth}: the folder holds the truth of no case that can be fused. {reason}")
-        _check_settings(self._work.estimator, annotations)
+        check_settings(self._work.estimator, annotations)
         fresh_folder(self._output, overwrite)
         self._share_work(annotations)
-        with _noting_warnings() as noted:
+        with noting_warnings() as noted:
             by_case = self._work.estimator.scope == "case"
             fused, patterns = self._fuse_each(annotations) if by_case else self._fuse_all(annotations)
         labelled = np.stack([(case.votes != MISSING_PIXEL).any(axis=1) for case in patterns]).sum(axis=0)
@@ -381,83 +383,7 @@ def _guarded(work: Callable[..., Any], task: tuple[Any, ...]) -> Any:
         return SetAside(name, f"Item {name}: there is not enough memory to fuse it.")
 
 
-def _fuse_table(
-    estimator: FusionEstimator, source: Path, truth: Path | None, output: Path, overwrite: bool, duplicates: str
-) -> tuple[Fusion, dict[str, Any]]:
-    from annotruth.fusion.suspects import suspect_raters
-    from annotruth.io.tables import read_truth, write_truth_table
-
-    annotations = load(source, truth, duplicates=duplicates)
-    _check_settings(estimator, annotations)
-    with _noting_warnings() as noted:
-        fused = estimator.fit(annotations, None if truth is None else read_truth(truth))
-    fresh_folder(output, overwrite)
-    labels, probabilities = np.asarray(fused.predict()), np.asarray(fused.predict_proba())
-    named = Annotations(
-        kind="labels", items=fused.items_, raters=fused.raters_, classes=fused.classes_, answers=annotations.answers
-    )
-    write_truth_table(output / TRUTH_TABLE, named, labels, probabilities)
-    write_raters(output / RATERS, fused, {"labelled items": fused.labelled_counts_})
-    noted += suspect_raters(annotations, fused.prior_, fused.confusion_) if len(fused.classes_) > 1 else []
-    return Fusion(fused, output, [], noted), {"items": len(fused.items_)}
-
-
-def _refuse_streaming(kind: Source, source: Path, method: str, stream: bool, clustered: bool) -> None:
-    """Refuse to read in parts what is not read so."""
-    if kind.kind == "masks":
-        if stream:
-            raise InputError(f"{source}: a {kind.name} is read case by case in any case; parts are for label tables.")
-        return
-    if (stream or clustered) and kind.name != "label table":  # other tables' rows have to be told what they are
-        raise InputError(
-            f"{source}: a {kind.name} is read whole. Make a label table of it first, with `annotruth import`."
-        )
-    if (stream or clustered) and method == "auto":
-        raise InputError(f"auto compares methods on a whole table. To read it in parts, choose one of {_ADDING_UP}.")
-
-
-def _in_parts(kind: Source, source: Path, estimator: FusionEstimator, wanted: bool) -> bool:
-    """Whether a table is to be read in parts: because somebody wants it, or because it is large."""
-    if not estimator.adds_up or kind.name != "label table":
-        if wanted:
-            raise InputError(
-                f"{estimator!r} learns from a whole table at once. To read it in parts, choose one of {_ADDING_UP}."
-            )
-        return False
-    from annotruth.fusion.stream import MAX_ROWS_IN_MEMORY
-    from annotruth.io.sources.label_table import in_folder
-    from annotruth.io.table_parts import count_rows
-
-    return wanted or count_rows(in_folder(source)[0]) > MAX_ROWS_IN_MEMORY
-
-
-def _stream_table(
-    cluster: MapFunction | None,
-    progress: Progress | None,
-    estimator: FusionEstimator,
-    source: Path,
-    truth: Path | None,
-    output: Path,
-    overwrite: bool,
-    duplicates: str,
-) -> tuple[Fusion, dict[str, Any]]:
-    """Do as :func:`_fuse_table`, with a table that stays on disk."""
-    from annotruth.fusion.stream import StreamedTable, tidy
-    from annotruth.io.sources.label_table import in_folder
-
-    path, beside, _ = in_folder(source, truth)
-    fresh_folder(output, overwrite)
-    tidy(output)
-    table = StreamedTable(
-        path, output, truth=beside, gold=truth is not None, duplicates=duplicates, cluster=cluster, progress=progress
-    )
-    with _noting_warnings() as noted:
-        n_items = table.fuse(estimator, _check_settings, TRUTH_TABLE)
-    write_raters(output / RATERS, estimator, {"labelled items": estimator.labelled_counts_})
-    return Fusion(estimator, output, [], noted), {"items": n_items}
-
-
-def _check_settings(estimator: FusionEstimator, annotations: Annotations) -> None:
+def check_settings(estimator: FusionEstimator, annotations: Annotations) -> None:
     """Refuse settings that do not go with the annotations, before any label is read."""
     try:
         estimator.check(annotations)
@@ -470,7 +396,7 @@ def _check_settings(estimator: FusionEstimator, annotations: Annotations) -> Non
 
 
 @contextmanager
-def _noting_warnings() -> Iterator[list[Warning]]:
+def noting_warnings() -> Iterator[list[Warning]]:
     """Collect the warnings that come with an estimate, and pass on any others."""
     noted: list[Warning] = []
     with warnings.catch_warnings(record=True) as caught:

@@ -35,6 +35,7 @@ from annotruth.io.table_parts import PartError, TablePart, count_rows, find_cont
 from annotruth.io.tables import read_truth
 from annotruth.parallel import MapFunction
 from annotruth.parallel.threads import map_in_threads, thread_count
+from annotruth.validation import one_of
 
 MAX_ROWS_IN_MEMORY = 20_000_000
 """Rows of a table beyond which it is read in parts, by methods that can."""
@@ -70,7 +71,7 @@ class StreamedTable:
     ) -> None:
         self._source, self._output, self._cluster = source, output, cluster
         self._truth = {} if truth is None else read_truth(truth)
-        self._gold, self._duplicates = gold, duplicates
+        self._gold, self._duplicates = gold, one_of(duplicates, ("error", "keep-last"), "way with duplicates")
         self._progress = progress or (lambda stage, done, total: None)
 
     def fuse(self, estimator: FusionEstimator, check: Callable[[FusionEstimator, Annotations], None], to: str) -> int:
