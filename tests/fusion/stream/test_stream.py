@@ -98,7 +98,7 @@ def compare(estimator: FusionEstimator, whole: FusionEstimator, annotations: at.
     assert [path.name for path in out.iterdir()] == ["truth.csv"], "nothing else is left"
 
 
-@pytest.mark.filterwarnings("ignore::annotruth.errors.AnnotruthWarning")
+@pytest.mark.filterwarnings("ignore::annotruth.errors.AnnotruthWarning", "ignore:.*did not settle")
 @given(
     seed=st.integers(0, 10**6), group=st.integers(1, 60), rows=st.integers(5, 80), size=st.integers(200, 2000),
     bucket=st.integers(10, 200), kind=st.sampled_from(["a.csv", "a.parquet", "a"]),
