@@ -19,8 +19,8 @@ from annotruth.training.fingerprint import Fingerprint, clip_values, mirror_axes
 from annotruth.training.resample import grid_size, plan_spacing
 
 LARGEST_WHOLE = {2: 512, 3: 64}
-"""Side up to which images are trained on whole, by number of axes: slices of computed tomography are, so that left can be
-told from right."""
+"""Side up to which images are trained on whole, by number of axes: slices of computed tomography are, so that left can
+be told from right."""
 PATCH_SIDE = {2: 256, 3: 64}
 """Larger images are cut into patches of this side."""
 BATCH_PIXELS = 2**20
