@@ -204,8 +204,8 @@ def main() -> int:
         "Speed of the desk",
         "Made by `python -m benchmarks.desk`. Chromium without a screen, and without a graphics card, has the desk "
         f"open; the page takes the times. {CASES:,} cases of {SIDE}² lie on disk as PNG files. Opening is from the key "
-        "that asks for the next case to the image with everybody's labels; a save is from the key to the answer that the "
-        "decision is on the disk. Figures are medians; a frame's is the sum of finding the pixels of the stroke, "
+        "that asks for the next case to the image with everybody's labels; a save is from the key to the answer that "
+        "the decision is on the disk. Figures are medians; a frame's is the sum of finding the pixels of the stroke, "
         "drawing image, labels and outlines, and the browser's making pixels of that.",
         "",
         run(CASES),

@@ -136,6 +136,22 @@ def test_contradictory_answers_and_gold(annotruth: Run, out: Path, tmp_path: Pat
     assert not out.exists()
 
 
+def test_a_table_in_parts(annotruth: Run, out: Path, tmp_path: Path) -> None:
+    table = tmp_path / "answers.csv"
+    table.write_text("item,rater,label\na,ann,cat\na,bob,dog\na,cy,cat\nb,ann,dog\nb,bob,dog\n")
+    ended = annotruth("fuse", table, "-o", out, "--method", "majority", "--stream")
+    assert ended.code == 0, ended.err
+    assert "Raters, most skilful first" in ended.out
+    assert (out / "truth.csv").read_text().splitlines()[1:] == ['"a","cat",1,0', '"b","dog",0,1']
+    cut = tmp_path / "cut.parquet"
+    cut.write_bytes(b"PAR1 and no more")
+    ended = annotruth("fuse", cut, "-o", tmp_path / "none", "--method", "majority", "--stream")
+    assert ended.code == 2
+    assert "cut.parquet: cannot be read as a table" in ended.err
+    assert "Traceback" not in ended.err
+    assert not (tmp_path / "none").exists()
+
+
 def test_a_used_folder_is_refused(annotruth: Run, cases: Path, out: Path, fingerprint: Run) -> None:
     assert annotruth("fuse", cases, "-o", out, "--method", "majority").code == 0
     before = fingerprint(out)

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from annotruth.data.annotations import Annotations
-
 from annotruth.desk.access import HEADER, make_access
 from annotruth.desk.app import make_app
 from annotruth.desk.live import Desk

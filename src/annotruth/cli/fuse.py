@@ -27,9 +27,13 @@ def fuse(
     ] = None,
     duplicates: Duplicates = "error",
     option: Annotated[Optional[list[str]], typer.Option(help="An option of the method, as max_iter=50.")] = None,
+    stream: Annotated[
+        bool, typer.Option("--stream", help="Label table: read in parts, as one of over 20 million rows is anyway.")
+    ] = False,
     jobs: Annotated[int, typer.Option(help="Processes that share the cases of a folder.")] = 1,
     dask: Annotated[
-        Optional[str], typer.Option(metavar="ADDRESS", help="Dask scheduler whose workers share them instead.")
+        Optional[str],
+        typer.Option(metavar="ADDRESS", help="Dask scheduler whose workers share the cases, or parts of a table."),
     ] = None,
     objects: Annotated[
         bool, typer.Option("--objects", help="Fuse object by object: a labelling tool's export, or a table of boxes.")
@@ -51,7 +55,7 @@ def fuse(
     with hint_if_stopped(lambda: hint), progress_bar(quiet) as tell:
         fusion = fuse_all(
             cases, output, method, scope=scope, options=dict(option_value(text) for text in option or []), gold=gold,
-            duplicates=duplicates, jobs=jobs, scheduler=dask, overwrite=overwrite, progress=tell,
+            duplicates=duplicates, stream=stream, jobs=jobs, scheduler=dask, overwrite=overwrite, progress=tell,
         )  # fmt: skip
     if fusion.choice is not None:
         screen.print(escape(fusion.choice))

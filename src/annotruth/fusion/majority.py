@@ -7,7 +7,7 @@ import numpy as np
 from annotruth.fusion.base import FusionEstimator
 from annotruth.fusion.em import MIN_EXPECTED_COUNT, confusion_from_counts, expected_counts
 from annotruth.fusion.registry import register
-from annotruth.fusion.state import FusionState
+from annotruth.fusion.state import FusionState, StreamedVotes
 from annotruth.fusion.votes import Votes
 from annotruth.validation import MISSING_LABEL
 
@@ -55,6 +55,20 @@ class MeanLabel(FusionEstimator):
 
     def posterior(self, votes: Votes, state: FusionState) -> np.ndarray:
         return decide(votes, self.shares(votes.vote_counts()), state.prior)
+
+    @property
+    def adds_up(self) -> bool:
+        return type(self).estimate is MeanLabel.estimate
+
+    def estimate_sums(self, sums: StreamedVotes) -> FusionState:
+        counts, classes, weight = sums.add_up(self._sum_up)
+        prior = classes / max(float(weight), MIN_EXPECTED_COUNT)
+        return FusionState(confusion_from_counts(counts), counts, prior)
+
+    def _sum_up(self, votes: Votes) -> tuple[np.ndarray, ...]:
+        """What a part of the votes adds to the counts, to the items per class, and to the items."""
+        state, weight = self.estimate(votes), votes.weight[votes.answered].sum()
+        return state.counts, state.prior * weight, weight
 
     def shares(self, counts: np.ndarray) -> np.ndarray:
         """Posterior (rows, classes) from vote counts (rows, classes)."""

@@ -106,6 +106,10 @@ class STAPLE(ConfusionEstimator):
             votes = disputed if disputed.weight.any() else votes
         return super().estimate(votes, start)
 
+    @property
+    def adds_up(self) -> bool:
+        return type(self).estimate is STAPLE.estimate and not (self.exclude_consensus or self.refines)
+
     def estimate_drawn(
         self, votes: Votes, weights: Iterable[np.ndarray], start: FusionState
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:

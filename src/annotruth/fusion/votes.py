@@ -136,9 +136,13 @@ def first_answers(answers: Answers, n_items: int) -> np.ndarray:
 
 def answer_cells(answers: Answers, n_raters: int, n_classes: int) -> np.ndarray:
     """Where each answer's rater and label begin in a flat table (raters, observed, true), in the smallest type."""
-    size = n_raters * n_classes**2
-    dtype: type = np.uint32 if size < 2**32 else np.int64
+    dtype = cell_type(n_raters, n_classes)
     return (answers.rater.astype(dtype) * dtype(n_classes) + answers.label.astype(dtype)) * dtype(n_classes)
+
+
+def cell_type(n_raters: int, n_classes: int) -> type:
+    """The smallest type of :func:`answer_cells`."""
+    return np.uint32 if n_raters * n_classes**2 < 2**32 else np.int64
 
 
 # -- the tuples of votes over the pixels of masks ----------------------------------------------------------------

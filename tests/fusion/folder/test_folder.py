@@ -76,6 +76,14 @@ def test_a_table_gives_a_table(note: Read, tmp_path: Path, out: Path) -> None:
     assert note(out)["items"] == 2
 
 
+def test_one_class_of_a_table_against_all_others(note: Read, tmp_path: Path, out: Path) -> None:
+    table = tmp_path / "answers.csv"
+    table.write_text("item,rater,label\na,ann,cat\na,bob,dog\na,cy,cat\nb,ann,dog\nb,bob,dog\nb,cy,cow\n")
+    fuse(table, out, "staple", options={"foreground": "dog"})
+    assert [row["truth"] for row in csv.DictReader((out / "truth.csv").open())] == ["not dog", "dog"]
+    assert note(out)["classes"] == ["not dog", "dog"]
+
+
 def test_known_masks_are_taken_as_they_are(cases: Path, out: Path, tmp_path: Path) -> None:
     known = np.full((24, 20), 255, dtype=np.uint8)
     known[:4] = 2

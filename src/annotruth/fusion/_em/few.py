@@ -1,9 +1,12 @@
-"""The loops of ``em_kernels`` and ``pattern_kernels`` in NumPy, under the same names and arguments.
+"""The loops of ``em_kernels``, ``pattern_kernels`` and ``table_kernels`` in NumPy, under the same names and arguments.
 
 Loading Numba takes longer than fusing a hundred pictures; a process that meets only few votes never loads it.
 """
 
 from __future__ import annotations
+
+import zlib
+from itertools import pairwise
 
 import numpy as np
 
@@ -116,6 +119,18 @@ def write_dense(
             np.take(values, code, out=target[begin:end], mode="clip")
         known &= bool((out[0, begin:end] != unknown).all())
     return known
+
+
+def hash_names(offsets: np.ndarray, content: np.ndarray) -> np.ndarray:
+    text = content.tobytes()
+    return np.array([zlib.crc32(text[a:b]) for a, b in pairwise(offsets)], dtype=np.uint32)
+
+
+def group_answers(
+    item: np.ndarray, rater: np.ndarray, label: np.ndarray, n_items: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    order = np.lexsort((rater, item))
+    return item[order], rater[order], label[order]
 
 
 def _blocks(first: int, last: int) -> list[tuple[int, int]]:
