@@ -30,7 +30,7 @@ from annotruth.errors import AnnotruthError, InputError, shorten
 from annotruth.io.formats import EXACT_SUFFIXES
 from annotruth.io.names import file_name, to_cell
 from annotruth.io.writing import atomic, sync, write_mask
-from annotruth.validation import MISSING_LABEL, mask_labels
+from annotruth.validation import MISSING_LABEL, MISSING_PIXEL, mask_labels
 
 LOG, TRUTH, RATERS, STAGING = "decisions.jsonl", "truth", "raters", ".staging"
 TRUTH_TABLE, LABEL_TABLE = "truth.csv", "labels.csv"
@@ -145,7 +145,7 @@ class Study:
         """What a rater said of a case, here or before; None if nothing."""
         if self.is_masks:
             mask = self.annotations.item_masks(index, checked=False)[self.raters.index(rater)]
-            return mask if (mask != 255).any() else None
+            return mask if (mask != MISSING_PIXEL).any() else None
         answers, number = self.annotations.answers, self.raters.index(rater)
         first, last = np.searchsorted(answers.item, [index, index + 1])
         found = np.flatnonzero(answers.rater[first:last] == number)
@@ -322,7 +322,7 @@ class Study:
         labels = self.record(index).labels
         if not labels and len(self.raters) == len(masks):
             return masks
-        every = np.full((len(self.raters), *masks.shape[1:]), 255, dtype=np.uint8)
+        every = np.full((len(self.raters), *masks.shape[1:]), MISSING_PIXEL, dtype=np.uint8)
         every[: len(masks)] = masks
         for rater, entry in labels.items():
             every[self.raters.index(rater)] = self._labels_of(entry)

@@ -15,10 +15,10 @@ export async function keep() {
   try {
     const told = await post(`/api/cases/${owner.index}/keep`, { who: state.who });
     if (state.open !== owner) return;
-    const freed = owner.holder && !told.holder;
     owner.holder = told.holder;
     showHolder();
-    if (freed && told.seen !== owner.seen) openCase(owner.index); // it was decided meanwhile
+    // It was decided meanwhile, by another or by this page itself, before its server went away.
+    if (!told.holder && told.seen !== owner.seen && !state.saving && !isRater()) openCase(owner.index);
   } catch { /* looking tells */ }
 }
 
@@ -28,7 +28,11 @@ export async function look() {
   let wait = LOOK_EVERY;
   try {
     const told = await getJson(`/api/state?session=${session}`);
-    if (!reached) say("The desk is there again.");
+    if (!reached) {
+      say("The desk is there again.");
+      version = -1; // it counts from the beginning
+      keep();
+    }
     reached = true;
     showState(told);
     if (told.busy) wait = LOOK_SOON;
