@@ -74,7 +74,7 @@ def method_names() -> tuple[str, ...]:
     Examples
     --------
     >>> method_names()
-    ('dawid-skene', 'glad', 'hierarchical-dawid-skene', 'ibcc', 'kos', 'm-msr', 'mace', 'majority', 'mean', ...)
+    ('clustered-dawid-skene', 'dawid-skene', 'glad', 'hierarchical-dawid-skene', 'ibcc', 'kos', 'm-msr', 'mace', ...)
     """
     return tuple(sorted({*listed_estimators(), *METHODS}))
 
