@@ -28,6 +28,7 @@ class Comparisons:
     """
 
     table_name: ClassVar[str] = "table of comparisons"
+    methods: ClassVar[tuple[str, ...]] = ("noisy-bradley-terry", "bradley-terry")
     columns: ClassVar[Columns] = {
         "item_left": ("item_left", "left"),
         "item_right": ("item_right", "right"),

@@ -31,6 +31,7 @@ class Findings:
     """
 
     table_name: ClassVar[str] = "table of findings"
+    methods: ClassVar[tuple[str, ...]] = ("multi-label",)
     columns: ClassVar[Columns] = {
         "item": SYNONYMS["item"],
         "rater": SYNONYMS["rater"],

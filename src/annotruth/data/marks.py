@@ -28,6 +28,7 @@ class Marks:
     """
 
     table_name: ClassVar[str] = "table of marks"
+    methods: ClassVar[tuple[str, ...]] = ("continuous-staple",)
     columns: ClassVar[Columns] = {
         "item": SYNONYMS["item"],
         "rater": SYNONYMS["rater"],

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
 from annotruth.errors import InputError
+from annotruth.fusion.base import convergence_warning
 from annotruth.fusion.params import Parameters
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ class AnswerModel(Parameters, ABC, Generic[Data]):
     items_, raters_ : names, in the order of all arrays that were learnt
     truth_ : table with a row per item
     ranking_ : table of the raters, the best first
+    converged_ : whether the stopping rule was met
     """
 
     takes: ClassVar[type[Any]]
@@ -48,7 +51,14 @@ class AnswerModel(Parameters, ABC, Generic[Data]):
         if not len(answers):
             raise InputError("There is no answer to learn from.")
         self.items_, self.raters_ = answers.items, answers.raters
+        self.converged_ = True
         self.learn(answers)
+        if not self.converged_:
+            warnings.warn(
+                f"{type(self).__name__} did not settle within max_iter iterations; raise max_iter or tol.",
+                convergence_warning(),
+                stacklevel=2,
+            )
         return self
 
     @abstractmethod

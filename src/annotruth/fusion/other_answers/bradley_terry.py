@@ -16,6 +16,7 @@ from annotruth.fusion.base import check_iterations
 from annotruth.fusion.other_answers import register
 from annotruth.fusion.other_answers.base import AnswerModel
 
+_MIN_GAIN = 1e-14  # of the log-likelihood, as a share of it: below, nothing but rounding changes
 _LOOK = 1.0  # log odds to start from, that a rater looks
 
 
@@ -91,9 +92,10 @@ class BradleyTerry(AnswerModel[Comparisons]):
             height, slope = value(at)
             return -height, -slope
 
-        options = {"maxiter": self.max_iter, "maxfun": 2 * self.max_iter, "ftol": 0.0, "gtol": self.tol}
+        options = {"maxiter": self.max_iter, "maxfun": 2 * self.max_iter, "ftol": _MIN_GAIN, "gtol": self.tol}
         found = minimize(fall, start, jac=True, method="L-BFGS-B", options=options)
         self.log_likelihood_, self.n_iter_ = -float(found.fun), int(found.nit)
+        self.converged_ = bool(found.success)
         return np.asarray(found.x)
 
     def _score_prior(self, scores: np.ndarray) -> tuple[float, np.ndarray]:

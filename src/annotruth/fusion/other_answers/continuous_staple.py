@@ -145,14 +145,14 @@ class ContinuousSTAPLE(AnswerModel[Marks]):
 def _refuse_single_marks(answers: Marks) -> None:
     """Refuse marks that cannot be compared, and warn where some raters cannot be compared with others."""
     group = co_labelling_groups(answers.item, answers.rater, len(answers.raters))
-    together = np.bincount(group)
-    if together.max() == 1:
+    together = np.bincount(group[group >= 0])
+    if together.max(initial=0) <= 1:
         raise InputError(
             "No item was marked by two raters: nothing tells a rater's bias and noise. Let raters mark some items in "
             "common."
         )
     if len(together) > 1:
-        alone = [name for name, own in zip(answers.raters, group) if own != together.argmax()]
+        alone = [name for name, own in zip(answers.raters, group) if own not in (-1, together.argmax())]
         warnings.warn(
             f"{len(alone)} raters ({shorten(alone)}) marked no item in common with the others, also not through third "
             "ones: their biases are told only if they were given items like everybody's.",

@@ -142,7 +142,7 @@ class MultiLabelDawidSkene(AnswerModel[Findings]):
             tree, posterior = self._maximise(
                 answers, cell, tree, posterior, parent[..., None] * posterior[:, :, None, :]
             )  # fmt: skip
-        self.tree_, self._posterior = tree, posterior
+        self._posterior = posterior
         self.prevalence_ = posterior[..., 1].mean(axis=0)
         self.links_ = [
             (answers.findings[tree.parent[number]], answers.findings[number])
