@@ -62,6 +62,8 @@ TESTED_ELSEWHERE = {
     "experiments/tables/zhang2020_medical.py": "experiments/tables/test_tables.py",
     "fusion/_em/pattern_kernels.py": "fusion/test_votes.py",
     "fusion/base.py": "fusion/test_checks.py",  # what all estimators have from it
+    "fusion/other_answers/base.py": "fusion/other_answers/test_other_answers.py",  # what all models have from it
+    "fusion/other_answers/checks.py": "fusion/other_answers/test_other_answers.py",
     "io/__init__.py": "io/sources/test_sources.py",  # which imports it whole
     "io/case_files.py": "io/sources/test_case_folder.py",  # whose files they are
     "io/dicom_files.py": "io/sources/test_dicom.py",

@@ -76,7 +76,8 @@ class Comparisons:
         Examples
         --------
         >>> import pandas as pd
-        >>> frame = pd.DataFrame({"item_left": ["a", "c"], "item_right": ["b", "a"], "rater": "ann", "better": ["a", "a"]})
+        >>> rows = [("a", "b", "ann", "a"), ("c", "a", "ann", "right")]
+        >>> frame = pd.DataFrame(rows, columns=["item_left", "item_right", "rater", "better"])
         >>> Comparisons.from_table(frame)
         Comparisons(2 answers: 3 items, 1 raters)
         """
@@ -89,7 +90,8 @@ class Comparisons:
         better, chosen = number_names(found["better"], "better item (leave out ties)", cls.table_name)
         position = {name: number for number, name in enumerate(dict.fromkeys([*left_names, *right_names]))}
         left, right = (
-            pd.Series(names).map(position).to_numpy()[codes] for names, codes in ((left_names, left), (right_names, right))
+            pd.Series(names).map(position).to_numpy()[codes]
+            for names, codes in ((left_names, left), (right_names, right))
         )
         side = {"left": -1, "right": -2}
         choice = np.array([position.get(name, side.get(name.lower(), -3)) for name in chosen])[better]

@@ -74,8 +74,8 @@ class Findings:
         """From a table with the columns item, rater, findings, or item, rater, finding, present.
 
         In the first, a row holds all that a rater saw in an item, with "|" in between, and nothing where the rater
-        looked and saw nothing; all that anybody ever saw was asked for. In the second, a row is one question: present is
-        1 or 0, or yes or no; what has no row was not asked.
+        looked and saw nothing; all that anybody ever saw was asked for. In the second, a row is one question: present
+        is 1 or 0, or yes or no; what has no row was not asked.
 
         Parameters
         ----------

@@ -83,8 +83,8 @@ class Marks:
             row = int(strange[0])
             said = found["value"].iloc[row]
             raise InputError(
-                f"Row {row + 1} of the {cls.table_name} (item {items[item[row]]}, rater {raters[rater[row]]}): {said!r} "
-                "is no finite number. Correct it, or remove the row; if values are words, they are classes: take "
-                "dawid-skene."
+                f"Row {row + 1} of the {cls.table_name} (item {items[item[row]]}, rater {raters[rater[row]]}): "
+                f"{said!r} is no finite number. Correct it, or remove the row; if values are words, they are classes: "
+                "take dawid-skene."
             )
         return cls(items, raters, item, rater, value)

@@ -15,7 +15,7 @@ from annotruth.fusion.other_answers.multi_label import FindingTree
 def _findings(
     n_items: int, n_findings: int, n_raters: int = 4, keep: float = 0.8, seed: int = 0
 ) -> tuple[Findings, np.ndarray, np.ndarray]:
-    """Findings of which each mostly comes with another; what raters said (items, raters, findings), -1 = not asked; truth."""
+    """Findings that mostly come with another; what raters said (items, raters, findings), -1 = not asked; the truth."""
     rng = np.random.default_rng(seed)
     truth = np.zeros((n_items, n_findings), dtype=bool)
     truth[:, 0] = rng.random(n_items) < 0.35

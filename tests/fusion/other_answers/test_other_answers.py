@@ -52,7 +52,7 @@ def test_the_reference_has_every_model() -> None:
 
 
 def test_options_that_a_model_does_not_have_are_refused() -> None:
-    with pytest.raises(InputError, match="bradley-terry has no option 'speed'. Its options: max_iter, prior, tol"):
+    with pytest.raises(InputError, match=r"bradley-terry has no option 'speed'. Its options: max_iter, prior, tol"):
         make_model("bradley-terry", {"speed": 1})
     with pytest.raises(InputError, match="dependence must be true or false, not 'yes'"):
         make_model("multi-label", {"dependence": "yes"})

@@ -373,8 +373,8 @@ def _refuse_measurements(source: Path, annotations: Annotations) -> None:
         return
     if not (numbers == np.rint(numbers)).all():
         raise InputError(
-            f"{source}: the labels are numbers, {n_classes:,} different ones in {n_answers:,} answers, and so no classes. "
-            "Take --method continuous-staple, which learns each rater's bias and noise."
+            f"{source}: the labels are numbers, {n_classes:,} different ones in {n_answers:,} answers, and so no "
+            "classes. Take --method continuous-staple, which learns each rater's bias and noise."
         )
 
 

@@ -77,7 +77,8 @@ def fuse_answers(
 
 def _write(path: Path, table: pd.DataFrame) -> None:
     """Write a table in which no name is taken for a formula by a spreadsheet."""
-    words = {name: [to_cell(value) for value in table[name]] for name in table if table[name].dtype == object}
+    numbers = table.select_dtypes("number").columns
+    words = {str(name): [to_cell(value) for value in table[name]] for name in table if name not in numbers}
     safe = table.assign(**words).rename(columns=to_cell)
     with atomic(path) as temporary:
         safe.to_csv(temporary, index=False, float_format="%.10g", lineterminator="\n")

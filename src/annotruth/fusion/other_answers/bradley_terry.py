@@ -99,7 +99,7 @@ class BradleyTerry(AnswerModel[Comparisons]):
         return np.asarray(found.x)
 
     def _score_prior(self, scores: np.ndarray) -> tuple[float, np.ndarray]:
-        """Log density of scores (items,), and its gradient: as many comparisons won as lost, with an item of score 0."""
+        """Log density of scores (items,), and its gradient: comparisons won and lost with an item of score 0."""
         won, lost = _log_chance(scores), _log_chance(-scores)
         return self.prior * float((won[0] + lost[0]).sum()), self.prior * (won[1] - lost[1])
 
@@ -216,6 +216,6 @@ def _refuse_apart(answers: Comparisons) -> None:
     if count > 1:
         least = int(np.bincount(part).argmin())
         raise InputError(
-            f"With prior=0, every item must have won, and lost, some comparison, directly or through others, with every "
-            f"other; {answers.items[int(np.flatnonzero(part == least)[0])]} has not. Give prior=0.1."
+            "With prior=0, every item must have won, and lost, some comparison, directly or through others, with "
+            f"every other; {answers.items[int(np.flatnonzero(part == least)[0])]} has not. Give prior=0.1."
         )

@@ -36,7 +36,7 @@ class FindingTree:
     table: np.ndarray
 
     def beliefs(self, told: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """What is true, given the log-likelihoods of findings' answers (items, findings, 2): exactly, up and down the tree.
+        """What is true, given the log-likelihoods of findings' answers (items, findings, 2); exact.
 
         Returns
         -------
@@ -163,7 +163,10 @@ class MultiLabelDawidSkene(AnswerModel[Findings]):
         path: list[float] = []
         while True:
             counts = np.stack(
-                [np.bincount(place, posterior.reshape(-1, 2)[cell, true], n_raters * n_findings * 2) for true in (0, 1)],
+                [
+                    np.bincount(place, posterior.reshape(-1, 2)[cell, true], n_raters * n_findings * 2)
+                    for true in (0, 1)
+                ],
                 axis=1,
             ).reshape(n_raters, n_findings, 2, 2)  # [rater, finding, said, true]
             counts = counts.transpose(0, 1, 3, 2) + prior
@@ -213,7 +216,7 @@ class MultiLabelDawidSkene(AnswerModel[Findings]):
 
 def _chow_liu(posterior: np.ndarray) -> FindingTree:
     """The tree of findings that tell most of each other, by their probabilities (items, findings, 2)."""
-    n_items, n_findings = posterior.shape[:2]
+    n_findings = posterior.shape[1]
     joint = np.einsum("ifa,igb->fgab", posterior, posterior, optimize=True) + _TABLE_PRIOR
     joint /= joint.sum(axis=(2, 3), keepdims=True)
     apart = joint.sum(axis=3, keepdims=True) * joint.sum(axis=2, keepdims=True)
