@@ -84,7 +84,7 @@ class ClusteredDawidSkene(FusionEstimator):
     >>> truth = rng.integers(0, 2, 400)
     >>> skill = np.repeat([0.9, 0.5], 100)  # a hundred careful raters, a hundred who guess
     >>> answers = np.where(rng.random((400, 200)) < skill, truth[:, None], 1 - truth[:, None])
-    >>> answers[rng.random(answers.shape) > 0.025] = -1  # ten answers a rater
+    >>> answers[rng.random(answers.shape) > 0.05] = -1  # twenty answers a rater
     >>> fused = ClusteredDawidSkene().fit(Annotations.from_answers(answers))
     >>> bool(fused.skill_[:100].mean() > 0.8 > 0.65 > fused.skill_[100:].mean())
     True
