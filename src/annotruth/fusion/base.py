@@ -373,7 +373,7 @@ class FusionEstimator(Parameters):
             self._last[index] = last if self._kept_bytes <= _MAX_KEPT_BYTES else last.without_posterior()
 
     def _warn(self, votes: Votes) -> None:
-        unlabelled = [item for item, count in zip(self.items_, self.unlabelled_) if count]
+        unlabelled = [self.items_[index] for index in np.flatnonzero(self.unlabelled_)]
         if unlabelled:
             warnings.warn(
                 f"Nobody labelled {len(unlabelled)} of the items, or some of their pixels ({shorten(unlabelled)}): the "

@@ -106,6 +106,59 @@ def count_rows(first, last, start, cell, posterior, counts):
 
 
 @njit(nogil=True, cache=True)
+def agree_rows(first, last, start, rater, label, row_weight, gold, weight, tie, right, total, n_classes):
+    """Add, to right and total (raters,), the answers that are the rows' best class by weighted votes, and all of them.
+
+    The best class is the gold label, where there is one, or the first of those within ``tie`` of the highest score.
+    """
+    score = np.empty(n_classes + PADDING)
+    for i in range(first, last):
+        begin, end = start[i], start[i + 1]
+        best = np.int64(gold[i])
+        if best < 0:
+            for k in range(n_classes):
+                score[k] = 0.0
+            for a in range(begin, end):
+                score[label[a]] += weight[rater[a]]
+            highest = score[0]
+            for k in range(1, n_classes):
+                highest = max(highest, score[k])
+            best = 0
+            while score[best] < highest - tie:
+                best += 1
+        for a in range(begin, end):
+            total[rater[a]] += row_weight[i]
+            if label[a] == best:
+                right[rater[a]] += row_weight[i]
+
+
+@njit(nogil=True, cache=True)
+def weighted_rows(first, last, start, rater, label, gold, weight, prior, posterior):
+    """Fill posterior (rows, classes) with shares of weighted votes: all alike where weights sum to nothing or less.
+
+    Where nobody voted it is the prior, and where there is a gold label, that.
+    """
+    n_classes = posterior.shape[1]
+    for i in range(first, last):
+        begin, end = start[i], start[i + 1]
+        for k in range(n_classes):
+            posterior[i, k] = 0.0
+        if gold[i] >= 0:
+            posterior[i, gold[i]] = 1.0
+        elif begin == end:
+            for k in range(n_classes):
+                posterior[i, k] = prior[k]
+        else:
+            total = 0.0
+            for a in range(begin, end):
+                posterior[i, label[a]] += weight[rater[a]]
+            for k in range(n_classes):
+                total += posterior[i, k]
+            for k in range(n_classes):
+                posterior[i, k] = posterior[i, k] / total if total > 0 else 1.0 / n_classes
+
+
+@njit(nogil=True, cache=True)
 def first_linked(item, rater, n_raters):
     """Give for each rater (raters,) the first of all those linked to it by items of two or more, sorted by item."""
     first = np.arange(n_raters)
