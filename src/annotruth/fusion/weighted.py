@@ -8,8 +8,8 @@ from typing import Self
 
 import numpy as np
 
-from annotruth.fusion.base import FusionEstimator
 from annotruth.fusion._em import row_loops
+from annotruth.fusion.base import FusionEstimator
 from annotruth.fusion.em import MAX_TIE, own_rows, split_lanes
 from annotruth.fusion.majority import summed_up
 from annotruth.fusion.state import FusionState
