@@ -1,8 +1,9 @@
 """Choose a method by how well the truth that it finds without some raters foretells what these said.
 
 The more a fused truth knows, the fewer bits it takes to tell a held-out rater's labels, given it and how that rater
-errs. This needs no known truth, and treats all methods alike: one with more to learn than the labels can teach foretells
-worse. The fewest bits decide: the simplest of the methods that chance does not tell apart is often a good deal worse.
+errs. This needs no known truth, and treats all methods alike: one with more to learn than the labels can teach
+foretells worse. The fewest bits decide: the simplest of the methods that chance does not tell apart is often a good
+deal worse.
 """
 
 from __future__ import annotations
