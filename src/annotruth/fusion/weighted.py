@@ -86,16 +86,16 @@ def agreement(votes: Votes, weight: np.ndarray) -> np.ndarray:
     array([1. , 1. , 0.5])
     """
     start, answers, n_raters = votes.first_answer, votes.answers, votes.n_raters
-    loops, lanes = row_loops(len(answers)), split_lanes(start, 2 * n_raters)
-    right, total = own_rows(len(lanes), n_raters), own_rows(len(lanes), n_raters)
+    loops, lanes = row_loops(len(answers)), split_lanes(start, n_raters)
+    right = own_rows(len(lanes), n_raters)
     weight = np.ascontiguousarray(weight, dtype=np.float64)
 
     def work(lane: int, first: int, last: int) -> None:
         loops.agree_rows(
             first, last, start, answers.rater, answers.label, votes.weight, votes.gold, weight, MAX_TIE, right[lane],
-            total[lane], votes.n_classes,
+            votes.n_classes,
         )  # fmt: skip
 
     run_parts(work, [(lane, *part) for lane, part in enumerate(lanes)])
-    right, total = right.sum(axis=0)[:n_raters], total.sum(axis=0)[:n_raters]
-    return np.asarray(right / np.where(total > 0, total, 1.0))
+    total = votes.labelled_counts()
+    return np.asarray(right.sum(axis=0)[:n_raters] / np.where(total > 0, total, 1.0))

@@ -106,30 +106,28 @@ def count_rows(first, last, start, cell, posterior, counts):
 
 
 @njit(nogil=True, cache=True)
-def agree_rows(first, last, start, rater, label, row_weight, gold, weight, tie, right, total, n_classes):
-    """Add, to right and total (raters,), the answers that are the rows' best class by weighted votes, and all of them.
+def agree_rows(first, last, start, rater, label, row_weight, gold, weight, tie, right, n_classes):
+    """Add, to right (raters,), the answers that are the rows' best class by weighted votes.
 
     The best class is the gold label, where there is one, or the first of those within ``tie`` of the highest score.
     """
     score = np.empty(n_classes + PADDING)
     for i in range(first, last):
-        begin, end = start[i], start[i + 1]
+        begin, end = np.uint64(start[i]), np.uint64(start[i + 1])
         best = np.int64(gold[i])
         if best < 0:
             for k in range(n_classes):
                 score[k] = 0.0
             for a in range(begin, end):
-                score[label[a]] += weight[rater[a]]
+                score[np.uint64(label[a])] += weight[np.uint64(rater[a])]
             highest = score[0]
             for k in range(1, n_classes):
                 highest = max(highest, score[k])
-            best = 0
+            best = np.int64(0)
             while score[best] < highest - tie:
                 best += 1
-        for a in range(begin, end):
-            total[rater[a]] += row_weight[i]
-            if label[a] == best:
-                right[rater[a]] += row_weight[i]
+        for a in range(begin, end):  # without a branch that nobody could foretell
+            right[np.uint64(rater[a])] += row_weight[i] * (label[a] == best)
 
 
 @njit(nogil=True, cache=True)
@@ -140,22 +138,27 @@ def weighted_rows(first, last, start, rater, label, gold, weight, prior, posteri
     """
     n_classes = posterior.shape[1]
     for i in range(first, last):
-        begin, end = start[i], start[i + 1]
+        begin, end = np.uint64(start[i]), np.uint64(start[i + 1])
+        share, total = posterior[i], 0.0
         for k in range(n_classes):
-            posterior[i, k] = 0.0
+            share[k] = 0.0
         if gold[i] >= 0:
-            posterior[i, gold[i]] = 1.0
-        elif begin == end:
+            share[gold[i]] = 1.0
+            continue
+        if begin == end:
             for k in range(n_classes):
-                posterior[i, k] = prior[k]
+                share[k] = prior[k]
+            continue
+        for a in range(begin, end):
+            share[np.uint64(label[a])] += weight[np.uint64(rater[a])]
+        for k in range(n_classes):
+            total += share[k]
+        if total > 0:
+            for k in range(n_classes):
+                share[k] /= total
         else:
-            total = 0.0
-            for a in range(begin, end):
-                posterior[i, label[a]] += weight[rater[a]]
             for k in range(n_classes):
-                total += posterior[i, k]
-            for k in range(n_classes):
-                posterior[i, k] = posterior[i, k] / total if total > 0 else 1.0 / n_classes
+                share[k] = 1.0 / n_classes
 
 
 @njit(nogil=True, cache=True)

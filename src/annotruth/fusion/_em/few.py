@@ -86,16 +86,13 @@ def agree_rows(
     weight: np.ndarray,
     tie: float,
     right: np.ndarray,
-    total: np.ndarray,
     n_classes: int,
 ) -> None:
     row, own = _rows(first, last, start), slice(start[first], start[last])
     score = _add_votes(row, last - first, n_classes, label[own], weight[rater[own]])
     best = (score >= score.max(axis=1, keepdims=True) - tie).argmax(axis=1)
     best = np.where(gold[first:last] >= 0, gold[first:last], best)
-    counted = row_weight[first:last][row]
-    np.add.at(total, rater[own], counted)
-    np.add.at(right, rater[own], np.where(best[row] == label[own], counted, 0.0))
+    np.add.at(right, rater[own], np.where(best[row] == label[own], row_weight[first:last][row], 0.0))
 
 
 def weighted_rows(
