@@ -31,6 +31,7 @@ MODELS_OF_ANSWERS = [
     at.MACE(),
     at.IBCC(),
     at.HierarchicalDawidSkene(),
+    at.ClusteredDawidSkene(clusters=2),
 ]
 
 

@@ -16,6 +16,7 @@ from annotruth.fusion.registry import METHODS, Listed, listed_estimators, method
 
 ROOT = Path(__file__).parents[2]
 FOUND = {
+    "clustered-dawid-skene": "ClusteredDawidSkene",
     "dawid-skene": "DawidSkene",
     "glad": "GLAD",
     "hierarchical-dawid-skene": "HierarchicalDawidSkene",
