@@ -121,6 +121,8 @@ class FusionEstimator(Parameters):
     has_item_state = False
     """Whether the state holds something for single items, in ``FusionState.items``."""
     warns_of_identifiability = True
+    looks_at_images = False
+    """Whether :meth:`refine_case` reads the case's image."""
     _store: MaskStore | AnswerStore
     _drawn_anew: np.ndarray | None
 
