@@ -121,8 +121,6 @@ class FusionEstimator(Parameters):
     has_item_state = False
     """Whether the state holds something for single items, in ``FusionState.items``."""
     warns_of_identifiability = True
-    looks_at_images = False
-    """Whether :meth:`refine_case` reads the case's image."""
     _store: MaskStore | AnswerStore
     _drawn_anew: np.ndarray | None
 
@@ -188,6 +186,11 @@ class FusionEstimator(Parameters):
     @property
     def refines(self) -> bool:
         """Whether there is more to a case's truth than its votes: then :meth:`refine_case` gives it."""
+        return False
+
+    @property
+    def looks_at_images(self) -> bool:
+        """Whether :meth:`refine_case` reads the case's image."""
         return False
 
     def refine_case(self, case: Case, state: FusionState) -> CaseState:
