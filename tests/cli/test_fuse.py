@@ -89,7 +89,7 @@ def test_a_table(annotruth: Run, out: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--method", "stable"], "Unknown method 'stable'. Known: dawid-skene, glad, hierarchical-dawid-skene"),
+        (["--method", "stable"], "Unknown method 'stable'. Known: collate, dawid-skene, glad, graph-cut-staple"),
         (["--scope", "world"], "Unknown scope 'world'"),
         (["--option", "max_iter"], "An option is written name=value, not 'max_iter'"),
         (["--option", "max_iter=many"], "max_iter must be a whole number"),

@@ -157,9 +157,7 @@ class COLLATE(FusionEstimator):
             drawn = counts * by_matrix / np.maximum(by_matrix + chance * np.eye(votes.n_classes), MIN_EXPECTED_COUNT)
             hard, share = confusion_from_counts(drawn.sum(axis=0)), joint.sum(axis=(1, 2)) / max(weight.sum(), 1.0)
         every = counts.sum(axis=0)
-        return LevelState(
-            confusion_from_counts(every), every, prior, np.array(path), converged, hard=hard, share=share
-        )
+        return LevelState(confusion_from_counts(every), every, prior, np.array(path), converged, hard=hard, share=share)
 
     def posterior(self, votes: Votes, state: FusionState) -> np.ndarray:
         return self._joint(votes, state).sum(axis=0)

@@ -41,7 +41,7 @@ def check_window(window: int | Sequence[int], annotations: Annotations) -> None:
 
 
 def target_and_atlases(case: Case, model: str, instead: str) -> tuple[np.ndarray, np.ndarray]:
-    """The target's image (1, pixels) and the raters' (raters of the batch, pixels), from the channels of a case's image.
+    """The target's image (1, pixels) and the raters' own (raters of the batch, pixels), the channels of a case's image.
 
     Channel 0 is the target's, the others are the raters' own images, registered to it, in the raters' order.
     """
@@ -50,8 +50,8 @@ def target_and_atlases(case: Case, model: str, instead: str) -> tuple[np.ndarray
     if len(image) != n_raters + 1:
         raise InputError(
             f"{model} with atlases needs an image of {n_raters + 1} channels: the target's, then each of the "
-            f"{n_raters} raters' own, registered to the target. Found {len(image)}. Where all raters drew on one image, "
-            f"use {instead}."
+            f"{n_raters} raters' own, registered to the target. Found {len(image)}. Where all raters drew on one "
+            f"image, use {instead}."
         )
     return image[:1], image[1:]
 

@@ -87,9 +87,9 @@ class NonLocalSTAPLE(STAPLE):
 
     Notes
     -----
-    Labels are sought for pixels that raters disagree on; where all agree, they count as they are. Of large cases, raters
-    are learnt from a part of the disputed pixels. ``confusion_`` is that of the labels that were sought out: it says
-    what a rater would have said, had they met the pixel.
+    Labels are sought for pixels that raters disagree on; where all agree, they count as they are. In large cases,
+    raters are learnt from a part of the disputed pixels. ``confusion_`` is that of the labels that were sought out: it
+    says what a rater would have said, had they met the pixel.
 
     References
     ----------
@@ -189,7 +189,9 @@ class NonLocalSTAPLE(STAPLE):
 
     def refine(self, votes: Votes, state: FusionState, refine_cases: RefineCases) -> FusionState:
         """Learn the raters from samples of all cases, then go through these once more."""
-        parts = [case.sample for case in refine_cases(state) if isinstance(case, NonLocalCase) and len(case.sample.gold)]
+        parts = [
+            case.sample for case in refine_cases(state) if isinstance(case, NonLocalCase) and len(case.sample.gold)
+        ]
         step = max(1, -(-sum(len(part.gold) for part in parts) // _SAMPLES))
         parts = [part.every(step) for part in parts]
         pseudo = self.pseudo_counts(votes.raters, votes.n_classes)

@@ -74,6 +74,7 @@ class STEPS(STAPLE):
 
     smoothing = 0.0
     exclude_consensus = True
+    warns_of_identifiability = False  # on disputed pixels alone nobody is faithful
 
     def __init__(
         self,
@@ -141,13 +142,9 @@ class STEPS(STAPLE):
         best = state
         if parts and any(len(part.counts) for part in parts):
             all_heard = merge_patterns(parts, votes.n_classes)
-            kept = Votes.from_patterns(
-                all_heard.votes, all_heard.counts, all_heard.gold, votes.n_classes, votes.raters
-            )
+            kept = Votes.from_patterns(all_heard.votes, all_heard.counts, all_heard.gold, votes.n_classes, votes.raters)
             best = ConfusionEstimator.estimate(self, kept)  # STAPLE's own would leave out where the best agree
-        found = SpatialState(
-            best.confusion, best.counts, best.prior, best.log_likelihood, best.converged, whole=state
-        )
+        found = SpatialState(best.confusion, best.counts, best.prior, best.log_likelihood, best.converged, whole=state)
         for _ in refine_cases(found, final=True):
             pass
         return found

@@ -84,7 +84,7 @@ def cut_labels(posterior: np.ndarray, shape: tuple[int, ...], strength: float) -
 def given_neighbours(
     posterior: np.ndarray, labels: np.ndarray, shape: tuple[int, ...], strength: float
 ) -> tuple[np.ndarray, float]:
-    """Posterior (classes, pixels) float32 of each pixel given its neighbours' labels; and the value of the labelling."""
+    """Posterior (classes, pixels) float32 of each pixel given its neighbours' labels; the value of the labelling."""
     grid = labels.reshape(shape)
     beside = np.zeros((len(posterior), *shape), dtype=np.float32)
     alike = 0

@@ -1,4 +1,4 @@
-"""Which labels a rater gave to pixels around that look like the one in question: patches compared within a search box."""
+"""Which labels a rater gave to pixels around that look like the one in question, by comparing patches."""
 
 from __future__ import annotations
 
