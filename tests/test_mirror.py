@@ -42,7 +42,6 @@ TOPICS = {
     "references/test_slicerio.py": "likewise",
     "reporting/test_browser.py": "the page in a real browser, which takes its time and is not everywhere",
     "training/test_ddp.py": "two processes must learn what one learns, through all modules",
-    "training/test_ddp_labels.py": "the same for label tables",
     "training/test_own_network.py": "networks of users meet checks, training, storage and prediction",
     "training/test_repeatable.py": "the same seed gives the same bits, also after a resumption",
     "training/test_sampling.py": "samples of all methods, through methods/inference.py and the segmenter",
