@@ -13,7 +13,9 @@ from annotruth.errors import InputError
 from .mask_data import assert_refuses_tables_and_single_raters, shifted_masks
 
 
-def by_brute_force(masks: np.ndarray, n_classes: int, levels: int, rounds: int) -> tuple[np.ndarray, ...]:
+def by_brute_force(
+    masks: np.ndarray, n_classes: int, levels: int, rounds: int, estimated: bool
+) -> tuple[np.ndarray, ...]:
     """Posterior (classes, pixels), hard matrices and shares of levels, pixel by pixel in plain loops."""
     flat = masks.reshape(len(masks), -1)
     n_raters, n_pixels = flat.shape
@@ -44,15 +46,17 @@ def by_brute_force(masks: np.ndarray, n_classes: int, levels: int, rounds: int) 
                     drawn[r, t, flat[r, v]] += joint[i, t] * by_matrix[i, t, r]
         if turn < rounds - 1:
             hard, level = drawn / drawn.sum(axis=2, keepdims=True), new_level
+            prior = posterior.mean(axis=1) if estimated else prior
     return posterior, hard, level
 
 
 @pytest.mark.filterwarnings("ignore:.*did not settle", "ignore::annotruth.errors.IdentifiabilityWarning")
+@pytest.mark.parametrize("prior", ["votes", "estimated"])
 @pytest.mark.parametrize(("n_classes", "levels", "shape"), [(2, 2, (9, 8)), (3, 3, (7, 9)), (2, 4, (5, 4, 4))])
-def test_same_as_by_brute_force(n_classes: int, levels: int, shape: tuple[int, ...]) -> None:
+def test_same_as_by_brute_force(n_classes: int, levels: int, shape: tuple[int, ...], prior: str) -> None:
     masks = shifted_masks(n_classes, shape)
-    posterior, hard, share = by_brute_force(masks, n_classes, levels, rounds=6)
-    fused = at.COLLATE(levels=levels, max_iter=6, tol=0.0).fit(
+    posterior, hard, share = by_brute_force(masks, n_classes, levels, rounds=6, estimated=prior == "estimated")
+    fused = at.COLLATE(levels=levels, max_iter=6, tol=0.0, prior=prior).fit(
         at.Annotations.from_masks(masks[None], classes=n_classes)
     )
     np.testing.assert_allclose(fused.predict_proba()[0].reshape(n_classes, -1), posterior, atol=1e-5)
@@ -63,13 +67,13 @@ def test_same_as_by_brute_force(n_classes: int, levels: int, shape: tuple[int, .
 def test_one_level_is_staple_also_itks() -> None:
     simple_itk = pytest.importorskip("SimpleITK")
     masks = shifted_masks()[:3]
-    fused = at.COLLATE(levels=1, tol=1e-14).fit(at.Annotations.from_masks(masks[None]))
+    fused = at.COLLATE(levels=1, tol=1e-14, prior="votes").fit(at.Annotations.from_masks(masks[None]))
     peer = simple_itk.STAPLEImageFilter()
     peer.SetForegroundValue(1)
     expected = simple_itk.GetArrayFromImage(peer.Execute([simple_itk.GetImageFromArray(mask) for mask in masks]))
     np.testing.assert_allclose(fused.predict_proba()[0, 1], expected, atol=1e-4)
     with_gaps = at.Annotations.from_masks(shifted_masks(3)[None], classes=3)
-    one, staple = at.COLLATE(levels=1, tol=1e-14).fit(with_gaps), at.STAPLE().fit(with_gaps)
+    one, staple = at.COLLATE(levels=1, tol=1e-14, prior="votes").fit(with_gaps), at.STAPLE().fit(with_gaps)
     np.testing.assert_allclose(one.predict_proba(), staple.predict_proba(), atol=1e-4)
     np.testing.assert_allclose(one.confusion_, staple.confusion_, atol=1e-5)
 

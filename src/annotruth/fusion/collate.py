@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.fusion.base import FusionEstimator, check_iterations, foreground_classes
+from annotruth.fusion.dawid_skene import check_prior
 from annotruth.fusion.em import MIN_EXPECTED_COUNT, confusion_from_counts, log_of
 from annotruth.fusion.majority import MeanLabel
 from annotruth.fusion.mask_checks import need_masks
@@ -48,10 +49,11 @@ class COLLATE(FusionEstimator):
     Parameters
     ----------
     levels : how many; a label at level i of L is the truth for certain with chance i / (L - 1), otherwise it is drawn
-        from the rater's matrix. One level is STAPLE
+        from the rater's matrix. One level is STAPLE with the same prior
     max_iter : most iterations
     tol : stop when an iteration gains less log-likelihood than this per label
     foreground : name or number of the one class of interest; all others then count as background
+    prior : class frequencies: "estimated", "votes" (fixed at the classes' shares of the votes), or (classes,) given
     scope : matrices for the whole data set ("dataset") or for each case on its own ("case")
 
     Attributes
@@ -63,9 +65,8 @@ class COLLATE(FusionEstimator):
 
     Notes
     -----
-    Expectation-maximisation over truth, level, and whether each label was certain; as in STAPLE, class frequencies are
-    the shares of the votes. What a pixel's level may be depends on its votes alone, so that distinct votes are
-    enough, however many pixels there are.
+    Expectation-maximisation over truth, level, and whether each label was certain. What a pixel's level may be depends
+    on its votes alone, so that distinct votes are enough, however many pixels there are.
 
     References
     ----------
@@ -92,18 +93,21 @@ class COLLATE(FusionEstimator):
         max_iter: int = 1000,
         tol: float = 1e-7,
         foreground: str | int | None = None,
+        prior: str | np.ndarray = "estimated",
         scope: str = "dataset",
     ) -> None:
         self.levels = levels
         self.max_iter = max_iter
         self.tol = tol
         self.foreground = foreground
+        self.prior = prior
         self.scope = scope
 
     def check(self, annotations: Annotations) -> None:
         super().check(annotations)
         need_masks(annotations, "COLLATE", "GLAD, in which items differ in difficulty")
         check_iterations(self.max_iter, self.tol)
+        check_prior(self.prior, self.truth_classes(annotations.classes)[0])
         if self.levels < 1:
             raise InputError(f"levels must be at least 1, found {self.levels}.")
 
@@ -139,10 +143,12 @@ class COLLATE(FusionEstimator):
         weight = np.where(votes.answered, votes.weight, 0.0)
         n_labels = max(float(weight @ np.diff(votes.first_answer)), 1.0)
         first = MeanLabel().estimate(votes)
-        prior = first.prior if first.prior.any() else np.full(votes.n_classes, 1 / votes.n_classes)
+        prior = first.prior if isinstance(self.prior, str) else np.asarray(self.prior, dtype=np.float64)
+        prior = prior if prior.any() else np.full(votes.n_classes, 1 / votes.n_classes)
         hard, share = first.confusion, np.full(self.levels, 1 / self.levels)
         if isinstance(start, LevelState) and len(start.share) == self.levels:
             hard, share = start.hard, start.share
+        estimated = isinstance(self.prior, str) and self.prior == "estimated" and weight.any()
         given, known, chance = _given(votes), _known(votes), self._certain()[:, None, None, None]
         path: list[float] = []
         while True:
@@ -156,6 +162,7 @@ class COLLATE(FusionEstimator):
             by_matrix = (1 - chance) * hard  # of the labels, those that were drawn from it
             drawn = counts * by_matrix / np.maximum(by_matrix + chance * np.eye(votes.n_classes), MIN_EXPECTED_COUNT)
             hard, share = confusion_from_counts(drawn.sum(axis=0)), joint.sum(axis=(1, 2)) / max(weight.sum(), 1.0)
+            prior = joint.sum(axis=(0, 1)) / weight.sum() if estimated else prior
         every = counts.sum(axis=0)
         return LevelState(confusion_from_counts(every), every, prior, np.array(path), converged, hard=hard, share=share)
 
