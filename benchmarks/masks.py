@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -58,9 +57,8 @@ WORDS = (
     "five who slip on every other image; *no good one*: two too large, two too small, one in pieces; *specks*: five "
     "who err in 5 to 25 % of the pixels; *moved*: five whose mask lies up to two pixels off, another way in each "
     "image. *cFOS*: five experts, each in turn left out, and compared with the fusion of the other four (12 images). "
-    "*Raters* is the mean of the raters themselves, and the seconds are those of fitting and predicting, all sets "
-    "together. All models have their default settings; while they were written, seed 0 was looked at, which is not in "
-    "the table."
+    "*Raters* is the mean of the raters themselves. All models have their default settings; while they were written, "
+    "seed 0 was looked at, which is not in the table."
 )
 
 
@@ -103,25 +101,21 @@ def _crowds(
 
 
 def table(folder: Path | None, n_seeds: int, share: int) -> list[dict[str, Any]]:
-    """A row for each model, a column for each set, and the seconds that the model took for all of them."""
+    """A row for each model, a column for each set."""
     found: dict[str, dict[str, list[float]]] = {}
-    seconds = dict.fromkeys(["raters", *MODELS], 0.0)
     for name, drawn, truth in sets(folder, n_seeds, share):
         n_classes = len(drawn.classes)
         scores = {"raters": [float(np.nanmean([dice(m, truth, n_classes) for m in drawn.masks.swapaxes(0, 1)]))]}
         for model, (method, options, scope) in MODELS.items():
-            started = time.perf_counter()
             fused: FusionEstimator = make_estimator(method, scope, options).fit(drawn)
             scores[model] = [dice(np.asarray(fused.predict()), truth, n_classes)]
-            seconds[model] += time.perf_counter() - started
         for model, values in scores.items():
             found.setdefault(model, {}).setdefault(name, []).extend(values)
         print(name, {model: round(100 * values[0], 1) for model, values in scores.items()}, file=sys.stderr, flush=True)
     return [
-        {"model": model, **{name: round(100 * float(np.mean(values)), 1) for name, values in by_set.items()},
-         "seconds": round(seconds[model], 1)}
+        {"model": model, **{name: round(100 * float(np.mean(values)), 1) for name, values in by_set.items()}}
         for model, by_set in found.items()
-    ]  # fmt: skip
+    ]
 
 
 def main() -> int:

@@ -66,7 +66,9 @@ class COLLATE(FusionEstimator):
     Notes
     -----
     Expectation-maximisation over truth, level, and whether each label was certain. What a pixel's level may be depends
-    on its votes alone, so that distinct votes are enough, however many pixels there are.
+    on its votes alone, so that distinct votes are enough, however many pixels there are. Three raters of two classes are
+    too few to tell a hard pixel from a poor rater: the truth is then about that of STAPLE, and ``hard_confusion_`` not
+    to be relied on.
 
     References
     ----------
@@ -79,10 +81,10 @@ class COLLATE(FusionEstimator):
     >>> rng = np.random.default_rng(0)
     >>> truth = (np.indices((64, 64))[1] > 31).astype(np.uint8)
     >>> near = np.abs(np.indices((64, 64))[1] - 31.5) < 8  # raters err beside the border only
-    >>> masks = np.stack([truth ^ (near & (rng.random(truth.shape) < error)) for error in (0.1, 0.2, 0.4)])
+    >>> masks = np.stack([truth ^ (near & (rng.random(truth.shape) < error)) for error in (0.1, 0.2, 0.3, 0.4)])
     >>> fused = COLLATE().fit(Annotations.from_masks(masks[None]))
     >>> np.diagonal(fused.hard_confusion_, axis1=1, axis2=2).mean(axis=1).round(1)
-    array([0.9, 0.8, 0.6])
+    array([0.9, 0.8, 0.7, 0.6])
     >>> fused.difficulty_item(0).shape
     (64, 64)
     """

@@ -74,7 +74,7 @@ def method_names() -> tuple[str, ...]:
     Examples
     --------
     >>> method_names()
-    ('dawid-skene', 'glad', 'hierarchical-dawid-skene', 'ibcc', 'kos', 'm-msr', 'mace', 'majority', 'mean', ...)
+    ('collate', 'dawid-skene', 'glad', 'graph-cut-staple', 'hierarchical-dawid-skene', 'ibcc', 'kos', 'm-msr', ...)
     """
     return tuple(sorted({*listed_estimators(), *METHODS}))
 

@@ -88,9 +88,9 @@ def mean_distance(
     spacing : by default alike along all axes. The result is in units of the smallest
     """
     widths = (1.0,) * len(shape) if spacing is None else tuple(width / min(spacing) for width in spacing)
-    total, size = np.zeros((n_classes, masks.shape[1])), np.zeros((n_classes, masks.shape[1]))
-    n_measured, sign = np.zeros_like(total, dtype=np.int32), np.zeros_like(total)
-    n_asked = np.zeros(masks.shape[1], dtype=np.int32)
+    total, size = np.zeros((n_classes, masks.shape[1])), np.zeros((n_classes, masks.shape[1]), dtype=np.float32)
+    n_measured, sign = np.zeros_like(size, dtype=np.int16), np.zeros_like(size, dtype=np.int16)
+    n_asked = np.zeros(masks.shape[1], dtype=np.int16)
     for mask in masks:
         asked = mask != MISSING_PIXEL
         if not asked.any():
@@ -105,6 +105,6 @@ def mean_distance(
             total[label] += np.where(measured, signed, 0.0)
             size[label] += np.where(measured, np.abs(signed), 0.0)
             n_measured[label] += measured
-            sign[label] += np.where(asked & ~measured, np.sign(signed), 0.0)
+            sign[label] += np.where(asked & ~measured, np.where(mask == label, -1, 1), 0).astype(np.int16)
     usual = np.where(n_measured > 0, size / np.maximum(n_measured, 1), 1.0)
     return (total + sign * usual) / np.maximum(n_asked, 1)
