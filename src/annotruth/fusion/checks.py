@@ -46,7 +46,7 @@ def noisy_masks(shape: tuple[int, ...] = (24, 20), n_items: int = 2, seed: int =
     return np.where(right, truth[:, None], others).astype(np.uint8), truth
 
 
-def noisy_images(masks: Sequence[np.ndarray]) -> list[np.ndarray]:
+def noisy_images(masks: np.ndarray | Sequence[np.ndarray]) -> list[np.ndarray]:
     """An image (1, *shape) for each case of masks (raters, *shape), in which classes look different."""
     images = []
     for case in masks:
@@ -55,7 +55,7 @@ def noisy_images(masks: Sequence[np.ndarray]) -> list[np.ndarray]:
     return images
 
 
-def _annotations(masks: Sequence[np.ndarray]) -> Annotations:
+def _annotations(masks: np.ndarray | Sequence[np.ndarray]) -> Annotations:
     return Annotations.from_masks(masks, noisy_images(masks), classes=CLASSES)
 
 

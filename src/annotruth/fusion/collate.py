@@ -66,9 +66,8 @@ class COLLATE(FusionEstimator):
     Notes
     -----
     Expectation-maximisation over truth, level, and whether each label was certain. What a pixel's level may be depends
-    on its votes alone, so that distinct votes are enough, however many pixels there are. Three raters of two classes are
-    too few to tell a hard pixel from a poor rater: the truth is then about that of STAPLE, and ``hard_confusion_`` not
-    to be relied on.
+    on its votes alone, so that distinct votes are enough, however many pixels there are. Three raters of two classes
+    are too few to tell a hard pixel from a poor rater: ``hard_confusion_`` is then not to be relied on.
 
     References
     ----------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -222,7 +223,7 @@ class NonLocalSTAPLE(STAPLE):
         from annotruth.fusion._em.patches import PatchSearch  # compiled
 
         flat = case.image.reshape(len(case.image), -1)
-        settings = {
+        settings: dict[str, Any] = {
             "search_radius": self.search_radius, "patch_radius": self.patch_radius,
             "intensity_scale": self.intensity_scale, "distance_scale": self.distance_scale, "spacing": case.spacing,
         }  # fmt: skip
