@@ -111,7 +111,10 @@ def test_measurements_are_no_classes(annotruth: Run, out: Path, tmp_path: Path, 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--method", "stable"], "Unknown method 'stable'. Known: clustered-dawid-skene, dawid-skene, glad"),
+        (
+            ["--method", "stable"],
+            "Unknown method 'stable'. Known: clustered-dawid-skene, collate, dawid-skene, glad, graph-cut-staple",
+        ),
         (["--scope", "world"], "Unknown scope 'world'"),
         (["--option", "max_iter"], "An option is written name=value, not 'max_iter'"),
         (["--option", "max_iter=many"], "max_iter must be a whole number"),

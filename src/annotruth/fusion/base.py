@@ -197,6 +197,11 @@ class FusionEstimator(Parameters):
         """Whether there is more to a case's truth than its votes: then :meth:`refine_case` gives it."""
         return False
 
+    @property
+    def looks_at_images(self) -> bool:
+        """Whether :meth:`refine_case` reads the case's image."""
+        return False
+
     def refine_case(self, case: Case, state: FusionState) -> CaseState:
         """Look at the pixels of a case, given what was learnt of all; an estimator that refines writes this."""
         raise TypeError(f"{type(self).__name__} refines, and so needs a method refine_case.")

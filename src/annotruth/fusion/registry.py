@@ -79,7 +79,7 @@ def method_names() -> tuple[str, ...]:
     Examples
     --------
     >>> method_names()
-    ('clustered-dawid-skene', 'dawid-skene', 'glad', 'hierarchical-dawid-skene', 'ibcc', 'kos', 'm-msr', 'mace', ...)
+    ('clustered-dawid-skene', 'collate', 'dawid-skene', 'glad', 'graph-cut-staple', 'hierarchical-dawid-skene', ...)
     """
     return tuple(sorted({*listed_estimators(), *METHODS}))
 

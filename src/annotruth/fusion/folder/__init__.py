@@ -352,7 +352,8 @@ class _CaseWork:
             kind="masks", items=case.items, raters=case.raters, classes=case.classes,
             masks=[case.item_masks(0, checked=False)],
             truth=None if self.gold is None else [case.item_truth(0)],
-            sources=case.sources, pixel_values=case.pixel_values,
+            images=[case.item_image(0)] if self.estimator.looks_at_images else None,
+            sources=case.sources, pixel_values=case.pixel_values, spacing=[case.spacing(0)],
         )  # fmt: skip
 
     def _write(self, case: Annotations, labels: np.ndarray, posterior: np.ndarray) -> list[Path]:
