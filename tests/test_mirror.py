@@ -68,6 +68,8 @@ TESTED_ELSEWHERE = {
     "fusion/stream/pieces.py": "fusion/stream/test_stream.py",
     "fusion/stream/results.py": "fusion/stream/test_stream.py",
     "fusion/stream/sums.py": "fusion/stream/test_stream.py",
+    "fusion/other_answers/base.py": "fusion/other_answers/test_other_answers.py",  # what all models have from it
+    "fusion/other_answers/checks.py": "fusion/other_answers/test_other_answers.py",
     "io/__init__.py": "io/sources/test_sources.py",  # which imports it whole
     "io/case_files.py": "io/sources/test_case_folder.py",  # whose files they are
     "io/dicom_files.py": "io/sources/test_dicom.py",

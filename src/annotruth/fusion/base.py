@@ -86,7 +86,7 @@ class UnsettledWarning(AnnotruthWarning):
     """Iterations ran out; scikit-learn's ``ConvergenceWarning``, for those who have not loaded it."""
 
 
-def _convergence_warning() -> type[Warning]:
+def convergence_warning() -> type[Warning]:
     """Give scikit-learn's warning to whoever can name it: loading it for a warning would take a second."""
     loaded = sys.modules.get("sklearn.exceptions")
     return UnsettledWarning if loaded is None else loaded.ConvergenceWarning
@@ -195,6 +195,11 @@ class FusionEstimator(Parameters):
     @property
     def refines(self) -> bool:
         """Whether there is more to a case's truth than its votes: then :meth:`refine_case` gives it."""
+        return False
+
+    @property
+    def looks_at_images(self) -> bool:
+        """Whether :meth:`refine_case` reads the case's image."""
         return False
 
     def refine_case(self, case: Case, state: FusionState) -> CaseState:
@@ -405,7 +410,7 @@ class FusionEstimator(Parameters):
 
     def _warn(self, votes: Votes, groups: np.ndarray | None = None) -> None:
         """Tell what should make users doubt; ``groups`` (raters,) of raters linked by items, if they are known."""
-        unlabelled = [item for item, count in zip(self.items_, self.unlabelled_) if count]
+        unlabelled = [self.items_[index] for index in np.flatnonzero(self.unlabelled_)]
         if unlabelled:
             warnings.warn(
                 f"Nobody labelled {len(unlabelled)} of the items, or some of their pixels ({shorten(unlabelled)}): the "
@@ -416,7 +421,7 @@ class FusionEstimator(Parameters):
         if not self.state_.converged:
             warnings.warn(
                 f"{type(self).__name__} did not settle within max_iter iterations; raise max_iter or tol.",
-                _convergence_warning(),
+                convergence_warning(),
                 stacklevel=4,
             )
         if self.warns_of_identifiability and len(self.classes_) > 1 and not isinstance(self.state_, CoinState):

@@ -240,7 +240,7 @@ class ConfusionEstimator(FusionEstimator):
     def check(self, annotations: Annotations) -> None:
         super().check(annotations)
         check_iterations(self.max_iter, self.tol)
-        _check_prior(self.prior, self.truth_classes(annotations.classes)[0])
+        check_prior(self.prior, self.truth_classes(annotations.classes)[0])
 
     def estimate(self, votes: Votes, start: FusionState | None = None) -> FusionState:
         if self.keeps_one_number and too_many_matrices(votes.n_raters, votes.n_classes):
@@ -355,7 +355,7 @@ class DawidSkene(ConfusionEstimator):
 # -- what is known before any label is seen ---------------------------------------------------------------------
 
 
-def _check_prior(prior: str | np.ndarray, classes: Sequence[str]) -> None:
+def check_prior(prior: str | np.ndarray, classes: Sequence[str]) -> None:
     """Refuse a class prior that is neither a known word nor a distribution over the classes."""
     if isinstance(prior, str):
         one_of(prior, ("estimated", "votes"), "prior")

@@ -24,7 +24,8 @@ def summed_up(votes: Votes, posterior: np.ndarray, *, one_coin: bool = False) ->
     """The state of raters and classes that a posterior (rows, classes) speaks for."""
     weight = np.where(votes.answered, votes.weight, 0.0)
     counts = expected_counts(votes.answers, posterior, votes.n_raters, weight)
-    prior = (posterior * weight[:, None]).sum(axis=0) / max(weight.sum(), MIN_EXPECTED_COUNT)
+    weighted = posterior if (weight == 1).all() else posterior * weight[:, None]
+    prior = weighted.sum(axis=0) / max(weight.sum(), MIN_EXPECTED_COUNT)
     return FusionState(confusion_from_counts(counts, one_coin=one_coin), counts, prior)
 
 

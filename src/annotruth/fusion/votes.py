@@ -91,6 +91,10 @@ class Votes:
 
     def labelled_counts(self) -> np.ndarray:
         """How many items or pixels each rater labelled, (raters,) float64."""
+        return self._labelled_counts.copy()
+
+    @cached_property
+    def _labelled_counts(self) -> np.ndarray:
         weights = None if (self.weight == 1).all() else self.weight[self.answers.item]
         return np.bincount(self.answers.rater, weights, minlength=self.n_raters).astype(np.float64)
 

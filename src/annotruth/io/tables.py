@@ -17,6 +17,7 @@ import pyarrow.parquet
 from annotruth.data.annotations import Annotations
 from annotruth.data.answers import SYNONYMS, class_name, merge_answers, name_classes
 from annotruth.errors import InputError, shorten
+from annotruth.io.answer_kinds import advise_method
 from annotruth.io.names import from_cell, to_cell
 from annotruth.io.reading import refuse_irregular
 from annotruth.io.writing import atomic
@@ -307,7 +308,7 @@ def find_columns(path: Path, names: Sequence[str], columns: Mapping[str, tuple[s
             other = f" (nor {', '.join(synonyms[1:])})"
             raise InputError(
                 f"{path}: there is no column {ours!r}{other} among {shorten(list(names), 10)}. "
-                f"The table needs the columns {', '.join(columns)}."
+                f"The table needs the columns {', '.join(columns)}.{advise_method(names)}"
             )
         if names.count(present[0]) > 1:
             raise InputError(f"{path}: there are two columns {present[0]!r}. Rename or remove the one not meant.")

@@ -63,6 +63,7 @@ if TYPE_CHECKING:
 
 _MIN_SHARED_VOTES = 2**27  # pixels times raters: with fewer, processes would take longer to start than to work
 _MAX_BYTES_AT_WORK, _BYTES_PER_CLASS = 2**30, 8  # of the cases that threads have in hand; per class, of a pixel
+_MAX_NUMBERED_CLASSES = 20  # up to which numbers may be grades, however rarely each was given
 RATERS, TRUTH_TABLE = "raters.csv", "truth.csv"
 Progress = Callable[[str, int, int], None]
 """Told what is being done, how many cases are done, of how many."""
@@ -351,7 +352,8 @@ class _CaseWork:
             kind="masks", items=case.items, raters=case.raters, classes=case.classes,
             masks=[case.item_masks(0, checked=False)],
             truth=None if self.gold is None else [case.item_truth(0)],
-            sources=case.sources, pixel_values=case.pixel_values,
+            images=[case.item_image(0)] if self.estimator.looks_at_images else None,
+            sources=case.sources, pixel_values=case.pixel_values, spacing=[case.spacing(0)],
         )  # fmt: skip
 
     def _write(self, case: Annotations, labels: np.ndarray, posterior: np.ndarray) -> list[Path]:
@@ -365,7 +367,27 @@ def _choose(kind: Source, source: Path, duplicates: str, options: Mapping[str, A
 
     if options:
         raise InputError(f"Options belong to a method: name one to set {', '.join(options)}, instead of auto.")
-    return choose(kind.load_sound(source)[0] if kind.kind == "masks" else load(source, duplicates=duplicates))
+    if kind.kind == "masks":
+        return choose(kind.load_sound(source)[0])
+    annotations = load(source, duplicates=duplicates)
+    refuse_measurements(source, annotations)
+    return choose(annotations)
+
+
+def refuse_measurements(source: Path, annotations: Annotations) -> None:
+    """Refuse numbers that are no classes: hardly any of them was given twice, and not all are whole."""
+    n_answers, n_classes = len(annotations.answers), len(annotations.classes)
+    if n_answers >= 2 * n_classes or n_classes <= _MAX_NUMBERED_CLASSES:
+        return
+    try:
+        numbers = np.array(annotations.classes, dtype=np.float64)
+    except ValueError:
+        return
+    if not (numbers == np.rint(numbers)).all():
+        raise InputError(
+            f"{source}: the labels are numbers, {n_classes:,} different ones in {n_answers:,} answers, and so no "
+            "classes. Take --method continuous-staple, which learns each rater's bias and noise."
+        )
 
 
 def _single_cases(annotations: Annotations) -> list[Annotations]:

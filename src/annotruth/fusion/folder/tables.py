@@ -10,7 +10,15 @@ import numpy as np
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.fusion.base import FusionEstimator
-from annotruth.fusion.folder import RATERS, TRUTH_TABLE, Fusion, Progress, check_settings, noting_warnings
+from annotruth.fusion.folder import (
+    RATERS,
+    TRUTH_TABLE,
+    Fusion,
+    Progress,
+    check_settings,
+    noting_warnings,
+    refuse_measurements,
+)
 from annotruth.fusion.folder.results import write_raters
 from annotruth.io import Source, fresh_folder, load
 from annotruth.parallel import MapFunction
@@ -55,6 +63,7 @@ def fuse_whole(
     from annotruth.io.tables import read_truth, write_truth_table
 
     annotations = load(source, truth, duplicates=duplicates)
+    refuse_measurements(source, annotations)
     check_settings(estimator, annotations)
     with noting_warnings() as noted:
         fused = estimator.fit(annotations, None if truth is None else read_truth(truth))
