@@ -1,7 +1,7 @@
 """What cleanlab and scikit-activeml would have labelled next: run by an interpreter that has them, one request a line.
 
 A request is the path of an .npz file with ``answers`` (items, raters), -1 = none, ``posterior`` (items, classes) and
-the name of a ``strategy``. The answer is the path again, when scores of items and of raters, higher = sooner, stand in it.
+the name of a ``strategy``. The answer is the path again, once scores of items and raters (higher = sooner) stand in it.
 """
 
 from __future__ import annotations
