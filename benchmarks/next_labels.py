@@ -17,6 +17,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -183,6 +184,12 @@ def _cifar10n(folder: Path) -> Table:
         return arrays["annot"].astype(np.int64), arrays["labels"].astype(np.int64)
 
 
+def _first_items(make: Callable[[int], Table], count: int, seed: int) -> Table:
+    answers, truth = make(seed)
+    answers, truth = answers[:count], truth[:count]
+    return answers[:, (answers >= 0).any(axis=0)], truth
+
+
 def run(
     sets: dict[str, Callable[[int], Table]], strategies: list[str], peers: str | None, seeds: range, steps: int
 ) -> Iterator[Row]:
@@ -224,11 +231,14 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--first-seed", type=int, default=0, help="choose options on other seeds than those reported")
     parser.add_argument("--steps", type=int, default=40, help="purchases in which all answers would be bought")
+    parser.add_argument("--items", type=int, help="only the first items of each table, to try the benchmark itself")
     parser.add_argument("-o", "--output", type=Path, default=ROOT / "docs" / "results", help="folder of the results")
     options = parser.parse_args()
     sets = read_sets(options.data)
     if options.sets:
         sets = {name: sets[name] for name in options.sets.split(",")}
+    if options.items:
+        sets = {name: partial(_first_items, make, options.items) for name, make in sets.items()}
     strategies = list(dict.fromkeys([OURS, "random", *options.strategies.split(",")]))
     assert set(strategies) <= set(STRATEGIES)
     return report(

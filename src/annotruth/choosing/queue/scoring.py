@@ -70,7 +70,8 @@ class InformationScores:
 
     def __init__(self, known: ItemPosteriors, cost: Prices | np.ndarray) -> None:
         self.known, self.cost = known, flat_prices(cost, len(known.items))
-        self._hoped = hope(known.confusion, known.evidence)
+        # A single mask shows how somebody draws; of classes named, many are needed.
+        self._hoped = known.confusion if known.votes is None else hope(known.confusion, known.evidence)
         self._available = np.ones(len(known.raters), dtype=bool)
         self._branches: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
         self.asked: dict[int, list[int]] = {}
