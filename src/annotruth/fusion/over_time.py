@@ -11,14 +11,19 @@ from scipy.stats import rankdata
 
 from annotruth.data.annotations import Annotations
 from annotruth.data.answers import Answers
+from annotruth.data.confusion import normalise_rows
 from annotruth.errors import InputError
 from annotruth.fusion.spamming import others_posterior
 from annotruth.io.timing import AnswerTimes
 
 LEVEL = 0.05
 """How probable it is, at most, that any rater at all is wrongly said to change (or to tire, or to err in haste)."""
+PRIOR_ANSWERS = 2.0
+"""Of each class, that a rater is taken to have given by the matrix told."""
 MIN_ANSWERS = 20
 """Of fewer answers nothing is said."""
+MIN_EFFECT = 0.05
+"""Differences in the chance to be right that are not worth a word if smaller."""
 MIN_PART = 5
 """Answers on either side of a change."""
 PAUSE = 30 * 60.0
@@ -149,9 +154,9 @@ def skill_over_time(
         raise InputError(f"There are {len(answers)} answers but {len(times.time)} times: there must be one each.")
     rng, most = np.random.default_rng(seed), int(np.clip(2 * n_raters / level, PERMUTATIONS, _MOST_ORDERS))
     mine = _by_rater(answers.rater, times.time, n_raters)
-    right, rest = _rightness(annotations, frequency, confusion, answers.rater)
-    chance = np.array([_step_chance(rest[places], rng, most)[0] for places in mine])
     part = np.zeros(len(answers), dtype=np.int64)  # of each answer: how many changes of its rater came before
+    right, rest = _rightness(annotations, frequency, confusion, answers.rater, part)
+    chance = np.array([_step_chance(rest[places], rng, most)[0] for places in mine])
     steps: dict[int, list[int]] = {}
     suspects = [int(rater) for rater in np.flatnonzero(holm(chance, level))]
     while suspects:
@@ -185,7 +190,7 @@ def _rightness(
     frequency: np.ndarray,
     confusion: np.ndarray,
     rater: np.ndarray,
-    part: np.ndarray | None = None,
+    part: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """How probably each answer is right by what the others say, and how much more so than is to be expected.
 
@@ -193,29 +198,24 @@ def _rightness(
     ----------
     part : (answers,) which part of its rater's history an answer is of: each has a matrix of its own for the others
     """
-    answers = annotations.answers
-    matrices, named = np.asarray(confusion, dtype=float), annotations
-    if part is not None and part.any():
-        known = others_posterior(annotations, frequency, matrices)
-        numbers, place = np.unique(np.stack([rater, part]), axis=1, return_inverse=True)
-        place = place.reshape(-1)
-        counts = 2.0 * matrices[numbers[0]]
-        np.add.at(counts, (place, slice(None), answers.label), known)
-        own = counts / counts.sum(axis=2, keepdims=True)
-        changed = np.isin(numbers[0], numbers[0][numbers[1] > 0])
-        apart = np.where(changed[:, None, None], own, matrices[numbers[0]])
-        named = Annotations(
-            kind="labels", items=annotations.items, raters=[str(number) for number in range(len(apart))],
-            classes=annotations.classes, answers=Answers(answers.item, place.astype(np.int32), answers.label),
-        )  # fmt: skip
-        known = others_posterior(named, frequency, apart)
-    else:
-        known = others_posterior(named, frequency, matrices)
+    answers, matrices = annotations.answers, np.asarray(confusion, dtype=float)
+    known = others_posterior(annotations, frequency, matrices)
+    numbers, place = np.unique(np.stack([rater, part]), axis=1, return_inverse=True)
+    place = place.reshape(-1).astype(np.int32)
+    # Matrices are counted anew: a model's may be of other answers, and those of a part of a history are its own.
+    counts = np.zeros((len(numbers[0]), *matrices.shape[1:]))
+    np.add.at(counts, (place, slice(None), answers.label), known)
+    parts = Annotations(
+        kind="labels", items=annotations.items, raters=[str(number) for number in range(len(counts))],
+        classes=annotations.classes, answers=Answers(answers.item, place, answers.label),
+    )  # fmt: skip
+    known = others_posterior(parts, frequency, normalise_rows(counts + PRIOR_ANSWERS * matrices[numbers[0]]))
     right = known[np.arange(len(answers)), answers.label]
     expected = np.empty(len(answers))
     for who, matrix in enumerate(matrices):
         mine = rater == who
-        expected[mine] = ((known[mine] @ matrix) * known[mine]).sum(axis=1)
+        usual = normalise_rows(counts[numbers[0] == who].sum(axis=0) + PRIOR_ANSWERS * matrix)
+        expected[mine] = ((known[mine] @ usual) * known[mine]).sum(axis=1)
     return right, right - expected
 
 
@@ -257,6 +257,8 @@ def _step_chance(rest: np.ndarray, rng: np.random.Generator, most: int) -> tuple
     size = -(-len(rest) // _MOST_POINTS)
     values = rest if size == 1 else np.array([part.mean() for part in np.array_split(rest, len(rest) // size)])
     where, strength = _strongest_step(values[None])
+    if abs(values[: where[0]].mean() - values[where[0] :].mean()) < MIN_EFFECT:
+        return 1.0, 0
 
     def draw(count: int) -> np.ndarray:
         return _strongest_step(rng.permuted(np.broadcast_to(values, (count, len(values))), axis=1))[1]
@@ -298,6 +300,9 @@ def _trend(x: np.ndarray, rest: np.ndarray, group: np.ndarray, rng: np.random.Ge
     spread = float(centred @ centred)
     if spread < 1e-12:
         return None
+    slope = float(centred @ rest) / spread
+    if 2 * abs(slope) * np.sqrt(spread / len(x)) < MIN_EFFECT:
+        return Trend(slope, 1.0, False)
     ranks = rankdata(x)
     ranks -= _means(ranks, group)
 
@@ -305,7 +310,7 @@ def _trend(x: np.ndarray, rest: np.ndarray, group: np.ndarray, rng: np.random.Ge
         order = np.argsort(group + rng.random((count, len(rest))), axis=1)  # answers stand in the order of groups
         return np.abs(rest[order] @ ranks)
 
-    return Trend(float(centred @ rest) / spread, _exceeded(abs(float(ranks @ rest)), draw, most), False)
+    return Trend(slope, _exceeded(abs(float(ranks @ rest)), draw, most), False)
 
 
 def _means(values: np.ndarray, group: np.ndarray) -> np.ndarray:

@@ -1,10 +1,10 @@
-"""A page for each rater, to be shown to them: what they do well, their typical error with pictures; nobody else's name."""
+"""A page for each rater, to be shown to them: what they do well, typical errors with pictures, nobody else's name."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -102,7 +102,8 @@ def write_rater_pages(
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: is a file; name a folder for the raters' pages.")
     pages = _label_pages(model, ann, times) if ann.kind == "labels" else _mask_pages(model, ann)
-    environment, written = make_environment(), {}
+    environment = make_environment()
+    written: dict[str, Path] = {}
     folder.mkdir(parents=True, exist_ok=True)
     colours = [tiles.MISSED, tiles.ADDED, tiles.OTHER]
     for number, page in enumerate(pages, start=1):
@@ -111,6 +112,8 @@ def write_rater_pages(
             version=versions().get("annotruth", ""),
         )  # fmt: skip
         path = folder / f"{_file(page.name, number)}.html"
+        if path in written.values():
+            path = folder / f"{path.stem} ({number}).html"
         with atomic(path) as temporary:
             temporary.write_text(html, encoding="utf-8")
         written[page.name] = path
@@ -132,31 +135,14 @@ def _label_pages(model: Model, ann: Annotations, times: AnswerTimes | None) -> l
         for place in worst:
             index = int(items[place])
             likely = int(statistics.posterior[index].argmax())
-            mistakes.append(
-                Mistake(
-                    ann.items[index],
-                    thumb(ann.item_image(index)),
-                    ann.classes[labels[place]],
-                    ann.classes[likely],
-                    float(statistics.posterior[index, likely]),
-                )  # fmt: skip
-            )
+            said, probability = ann.classes[labels[place]], float(statistics.posterior[index, likely])
+            picture = thumb(ann.item_image(index))
+            mistakes.append(Mistake(ann.items[index], picture, said, ann.classes[likely], probability))
         told = history.get(name)
         well, error = _habits(model, ann, name)
-        pages.append(
-            RaterPage(
-                name,
-                len(items),
-                float(statistics.agreement[ann.raters.index(name)]),
-                well,
-                error,
-                mistakes,
-                [],
-                {},
-                () if told is None else told.words,
-                None if told is None else skill_curves([told]),
-            )  # fmt: skip
-        )
+        agreement = float(statistics.agreement[ann.raters.index(name)])
+        page = RaterPage(name, len(items), agreement, well, error, mistakes, [], {})
+        pages.append(page if told is None else replace(page, words=told.words, chart=skill_curves([told])))
     return pages
 
 

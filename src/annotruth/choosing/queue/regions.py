@@ -14,7 +14,7 @@ from math import prod
 import numpy as np
 from scipy import ndimage
 
-from annotruth.choosing.queue.posteriors import ItemPosteriors, rater_matrices, shared_items, shrink
+from annotruth.choosing.queue.posteriors import SHRINKAGE, ItemPosteriors, rater_matrices, shared_items
 from annotruth.fusion.base import FusionEstimator
 from annotruth.fusion.em import confusion_from_counts
 from annotruth.validation import MISSING_PIXEL
@@ -170,8 +170,8 @@ def mask_posteriors(
         if masks_of is not None and labelled[index].sum() > 1:
             counts += disputed_counts(probability, masks_of(index))
         tell(index + 1, len(fused.items_))
-    if counts.any():
-        confusion = confusion_from_counts(counts, shrink(counts))
+    # Where little is disputed, a rater is as good there as elsewhere, as far as anybody knows.
+    confusion = confusion_from_counts(counts, SHRINKAGE * confusion) if counts.any() else confusion
     return join_cases(cases, fused.items_, fused.raters_, fused.classes_, confusion, fused.prior_, labelled)
 
 
