@@ -158,7 +158,7 @@ def skill_over_time(
     right, rest = _rightness(annotations, frequency, confusion, answers.rater, part)
     chance = np.array([_step_chance(rest[places], rng, most)[0] for places in mine])
     steps: dict[int, list[int]] = {}
-    suspects = [int(rater) for rater in np.flatnonzero(holm(chance, level))]
+    suspects = [int(rater) for rater in np.flatnonzero(holm(chance.tolist(), level))]
     while suspects:
         # The most striking one first: others may only seem to change with them.
         rater = max(suspects, key=lambda one: _strongest_step(rest[mine[one]][None])[1][0])
@@ -204,7 +204,9 @@ def _rightness(
     place = place.reshape(-1).astype(np.int32)
     # Matrices are counted anew: a model's may be of other answers, and those of a part of a history are its own.
     counts = np.zeros((len(numbers[0]), *matrices.shape[1:]))
-    np.add.at(counts, (place, slice(None), answers.label), known)
+    for k, observed in np.ndindex(*matrices.shape[1:]):
+        said = answers.label == observed
+        counts[:, k, observed] = np.bincount(place[said], known[said, k], minlength=len(counts))
     parts = Annotations(
         kind="labels", items=annotations.items, raters=[str(number) for number in range(len(counts))],
         classes=annotations.classes, answers=Answers(answers.item, place, answers.label),
