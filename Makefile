@@ -69,9 +69,11 @@ tables: $(VENV)/.installed
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks $(if $(DATA),--data $(DATA))
 	$(BIN)/python -m benchmarks.folders
+	$(BIN)/python -m benchmarks.tables
 	$(BIN)/python -m benchmarks.models speed
 	$(BIN)/python -m benchmarks.models coverage
 	$(if $(DATA),$(BIN)/python -m benchmarks.models accuracy --data $(DATA))
+	$(BIN)/python -m benchmarks.masks $(if $(DATA),--data $(DATA))
 	$(BIN)/python -m benchmarks.loss
 	$(BIN)/python -m benchmarks.training
 	$(BIN)/python -m benchmarks.modules

@@ -16,7 +16,6 @@ EXPECTED = ("IdentifiabilityWarning", "SmallImageWarning")
 
 LONG = (
     "test_ddp.py",
-    "test_ddp_labels.py",
     "test_runner.py",
     "test_many_workers.py",
     "test_stores.py",

@@ -10,7 +10,6 @@ Each prints its table and writes it to docs/results/fusion-<name>.md and .json.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 import warnings
@@ -28,7 +27,8 @@ from annotruth.fusion import raters
 from annotruth.fusion.auto import LABEL_CANDIDATES, choose
 from annotruth.fusion.registry import make_estimator
 from benchmarks import data
-from benchmarks.measure import ROOT, machine, seconds
+from benchmarks.measure import ROOT, seconds
+from benchmarks.results import write_table
 
 Table = list[dict[str, Any]]
 
@@ -166,19 +166,11 @@ def main() -> int:
         rows = accuracy(options.data or Path())
     else:
         rows = speed(options.answers, options.peer_share) if options.what == "speed" else coverage(options.repeats)
-    heads = list(rows[0])
-    lines = [heads, ["---"] * len(heads), *([str(row[head]) for head in heads] for row in rows)]
-    table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-    print(table, f"{time.perf_counter() - started:.0f} s", sep="\n")
-    about = machine()
-    told = ", ".join(f"{name} {value}" for name, value in about.items())
     titles = {"accuracy": "Accuracy, in %, of models of answers", "speed": "Speed of models of answers",
               "coverage": "Coverage of the intervals of skills"}  # fmt: skip
-    page = f"# {titles[options.what]}\n\nMade by `python -m benchmarks.models {options.what}`.\n\n{table}\n\n{told}.\n"
-    options.output.mkdir(parents=True, exist_ok=True)
-    (options.output / f"fusion-{options.what}.md").write_text(page)
-    content = json.dumps({"machine": about, "rows": rows}, indent=2, ensure_ascii=False)
-    (options.output / f"fusion-{options.what}.json").write_text(content + "\n")
+    command = f"python -m benchmarks.models {options.what}"
+    write_table(options.output, f"fusion-{options.what}", titles[options.what], command, rows)
+    print(f"{time.perf_counter() - started:.0f} s")
     return 0
 
 

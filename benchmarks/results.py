@@ -35,6 +35,20 @@ def write(folder: Path, rows: list[Row], growth: dict[int, float], compiling: di
     _plot(folder / "fusion-speed.png", rows, growth)
 
 
+def write_table(folder: Path, name: str, title: str, command: str, rows: list[dict[str, Any]], words: str = "") -> None:
+    """Print a table, and write it to <name>.md and .json with the command that makes it and some words on it."""
+    heads, about = list(rows[0]), machine()
+    lines = [heads, ["---"] * len(heads), *([str(row[head]) for head in heads] for row in rows)]
+    table = "\n".join("| " + " | ".join(each) + " |" for each in lines)
+    print(table)
+    told = ", ".join(f"{key} {value}" for key, value in about.items())
+    page = f"# {title}\n\nMade by `{command}`. {words}".rstrip() + f"\n\n{table}\n\n{told}.\n"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.md").write_text(page)
+    content = json.dumps({"machine": about, "rows": rows}, indent=2, ensure_ascii=False)
+    (folder / f"{name}.json").write_text(content + "\n")
+
+
 def line(row: Row) -> list[str]:
     """One row of the table as words."""
     sign = "≤" if row.at_most else "≥"

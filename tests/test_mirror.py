@@ -42,7 +42,6 @@ TOPICS = {
     "references/test_slicerio.py": "likewise",
     "reporting/test_browser.py": "the page in a real browser, which takes its time and is not everywhere",
     "training/test_ddp.py": "two processes must learn what one learns, through all modules",
-    "training/test_ddp_labels.py": "the same for label tables",
     "training/test_own_network.py": "networks of users meet checks, training, storage and prediction",
     "training/test_repeatable.py": "the same seed gives the same bits, also after a resumption",
     "training/test_sampling.py": "samples of all methods, through methods/inference.py and the segmenter",
@@ -62,6 +61,13 @@ TESTED_ELSEWHERE = {
     "experiments/tables/zhang2020_medical.py": "experiments/tables/test_tables.py",
     "fusion/_em/pattern_kernels.py": "fusion/test_votes.py",
     "fusion/base.py": "fusion/test_checks.py",  # what all estimators have from it
+    "fusion/folder/tables.py": "fusion/folder/test_folder.py",
+    "fusion/stream/blocks.py": "fusion/stream/test_stream.py",  # which goes through all passes over a table
+    "fusion/stream/pieces.py": "fusion/stream/test_stream.py",
+    "fusion/stream/results.py": "fusion/stream/test_stream.py",
+    "fusion/stream/sums.py": "fusion/stream/test_stream.py",
+    "fusion/other_answers/base.py": "fusion/other_answers/test_other_answers.py",  # what all models have from it
+    "fusion/other_answers/checks.py": "fusion/other_answers/test_other_answers.py",
     "io/__init__.py": "io/sources/test_sources.py",  # which imports it whole
     "io/case_files.py": "io/sources/test_case_folder.py",  # whose files they are
     "io/dicom_files.py": "io/sources/test_dicom.py",

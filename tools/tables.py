@@ -14,6 +14,7 @@ from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 
+from annotruth.fusion.other_answers import make_model, model_names
 from annotruth.fusion.registry import make_estimator, method_names
 from annotruth.io import SOURCES
 from annotruth.io.exports import EXPORTS
@@ -114,6 +115,16 @@ def estimators() -> str:
     return markdown(["estimator", "`--method`", "what it estimates", "paper"], rows)
 
 
+def answer_models() -> str:
+    """Fusion of answers that are no classes."""
+    rows = []
+    for name in model_names():
+        model = type(make_model(name))
+        takes = f"`{model.takes.__name__}`: {', '.join(model.takes.columns)}"
+        rows.append([f"`{model.__name__}`", f"`{name}`", takes, first_sentence(model), _reference(model)])
+    return markdown(["model", "`--method`", "takes", "what it estimates", "paper"], rows)
+
+
 def _reference(estimator: type) -> str:
     text = inspect.getdoc(estimator) or ""
     found = re.search(r"References\n-+\n(.+)", text)
@@ -162,6 +173,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "methods": methods_in_full,
     "options": options,
     "estimators": estimators,
+    "answer-models": answer_models,
     "sources": sources,
     "source-options": source_options,
     "exports": exports,

@@ -9,14 +9,19 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from annotruth.fusion.other_answers import listed_models
 from annotruth.fusion.registry import listed_estimators
 
 __version__ = "0.2.0.dev0"
 
 _HOME = {
     "Annotations": "annotruth.data.annotations",
+    "Comparisons": "annotruth.data.comparisons",
+    "Findings": "annotruth.data.findings",
+    "Marks": "annotruth.data.marks",
     "load": "annotruth.io",
     **{estimator.class_name: "annotruth.fusion" for estimator in listed_estimators().values()},
+    **{model.class_name: "annotruth.fusion" for model in listed_models().values()},
     "fuse_with": "annotruth.fusion",
     "Segmenter": "annotruth.training",
     "Classifier": "annotruth.training",

@@ -86,16 +86,43 @@ def test_a_table(annotruth: Run, out: Path, tmp_path: Path) -> None:
     assert sorted(path.name for path in out.iterdir()) == ["fusion.json", "raters.csv", "truth.csv"]
 
 
+def test_a_table_of_comparisons(annotruth: Run, out: Path, tmp_path: Path) -> None:
+    rows = [f"{left},{right},ann,{max(left, right)}" for left in range(4) for right in range(4) if left != right]
+    (tmp_path / "pairs.csv").write_text("\n".join(["item_left,item_right,rater,better", *rows]))
+    ended = annotruth("fuse", tmp_path / "pairs.csv", "--method", "bradley-terry", "-o", out)
+    assert ended.code == 0
+    assert "truth.csv (4 items), raters.csv and fusion.json" in ended.out
+    assert (out / "truth.csv").read_text().splitlines()[4].startswith("3,1,")
+    ended = annotruth("fuse", tmp_path / "pairs.csv", "-o", out, "--overwrite")
+    assert ended.code == 2
+    assert "This is a table of comparisons: take --method noisy-bradley-terry or bradley-terry." in ended.err
+
+
+@pytest.mark.parametrize("method", ["dawid-skene", "auto"])
+def test_measurements_are_no_classes(annotruth: Run, out: Path, tmp_path: Path, method: str) -> None:
+    rows = [f"{item},{rater},{item + 0.1 * rater}" for item in range(20) for rater in range(3)]
+    (tmp_path / "marks.csv").write_text("\n".join(["item,rater,label", *rows]))
+    ended = annotruth("fuse", tmp_path / "marks.csv", "--method", method, "-o", out)
+    assert ended.code == 2
+    assert "60 different ones in 60 answers, and so no classes. Take --method continuous-staple" in ended.err
+    assert annotruth("fuse", tmp_path / "marks.csv", "--method", "continuous-staple", "-o", out).code == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--method", "stable"], "Unknown method 'stable'. Known: dawid-skene, glad, hierarchical-dawid-skene"),
+        (
+            ["--method", "stable"],
+            "Unknown method 'stable'. Known: clustered-dawid-skene, collate, dawid-skene, glad, graph-cut-staple",
+        ),
         (["--scope", "world"], "Unknown scope 'world'"),
         (["--option", "max_iter"], "An option is written name=value, not 'max_iter'"),
         (["--option", "max_iter=many"], "max_iter must be a whole number"),
         (["--option", "speed=9"], "no option 'speed'"),
         (["--jobs", "0"], "at least 1"),
         (["--gold", "nowhere"], "nowhere: there is no such file"),
+        (["--method", "continuous-staple"], "is a folder. A table of marks is one file"),
+        (["--method", "multi-label", "--scope", "case"], "multi-label takes neither known truth"),
         (["--jobs", "2", "--dask", "tcp://127.0.0.1:9"], "not both"),
     ],
 )
@@ -134,6 +161,22 @@ def test_contradictory_answers_and_gold(annotruth: Run, out: Path, tmp_path: Pat
     assert ended.code == 2
     assert "a has two truths, cat and dog" in ended.err
     assert not out.exists()
+
+
+def test_a_table_in_parts(annotruth: Run, out: Path, tmp_path: Path) -> None:
+    table = tmp_path / "answers.csv"
+    table.write_text("item,rater,label\na,ann,cat\na,bob,dog\na,cy,cat\nb,ann,dog\nb,bob,dog\n")
+    ended = annotruth("fuse", table, "-o", out, "--method", "majority", "--stream")
+    assert ended.code == 0, ended.err
+    assert "Raters, most skilful first" in ended.out
+    assert (out / "truth.csv").read_text().splitlines()[1:] == ['"a","cat",1,0', '"b","dog",0,1']
+    cut = tmp_path / "cut.parquet"
+    cut.write_bytes(b"PAR1 and no more")
+    ended = annotruth("fuse", cut, "-o", tmp_path / "none", "--method", "majority", "--stream")
+    assert ended.code == 2
+    assert "cut.parquet: cannot be read as a table" in ended.err
+    assert "Traceback" not in ended.err
+    assert not (tmp_path / "none").exists()
 
 
 def test_a_used_folder_is_refused(annotruth: Run, cases: Path, out: Path, fingerprint: Run) -> None:

@@ -31,6 +31,15 @@ MODELS_OF_ANSWERS = [
     at.MACE(),
     at.IBCC(),
     at.HierarchicalDawidSkene(),
+    at.ClusteredDawidSkene(clusters=2),
+]
+MODELS_OF_MASKS = [
+    at.COLLATE(),
+    at.SIMPLE(),
+    at.ShapeBasedAverage(),
+    at.STEPS(),
+    at.NonLocalSTAPLE(),
+    at.GraphCutSTAPLE(),
 ]
 
 
@@ -43,7 +52,7 @@ def test_estimator(estimator: FusionEstimator, check: Callable[[FusionEstimator]
 
 @pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning", "ignore:.*did not settle")
 @pytest.mark.parametrize("check", [each for each in CHECKS if each is not check_cases_in_workers])
-@pytest.mark.parametrize("estimator", MODELS_OF_ANSWERS, ids=str)
-def test_model_of_answers(estimator: FusionEstimator, check: Callable[[FusionEstimator], None]) -> None:
+@pytest.mark.parametrize("estimator", MODELS_OF_ANSWERS + MODELS_OF_MASKS, ids=str)
+def test_model_of_answers_or_masks(estimator: FusionEstimator, check: Callable[[FusionEstimator], None]) -> None:
     """All but the one with processes, which take seconds to start: that states travel is checked without them."""
     check(estimator)

@@ -16,8 +16,11 @@ from annotruth.fusion.registry import METHODS, Listed, listed_estimators, method
 
 ROOT = Path(__file__).parents[2]
 FOUND = {
+    "clustered-dawid-skene": "ClusteredDawidSkene",
+    "collate": "COLLATE",
     "dawid-skene": "DawidSkene",
     "glad": "GLAD",
+    "graph-cut-staple": "GraphCutSTAPLE",
     "hierarchical-dawid-skene": "HierarchicalDawidSkene",
     "ibcc": "IBCC",
     "kos": "KOS",
@@ -25,9 +28,13 @@ FOUND = {
     "mace": "MACE",
     "majority": "MajorityVote",
     "mean": "MeanLabel",
+    "non-local-staple": "NonLocalSTAPLE",
     "ordinal-dawid-skene": "OrdinalDawidSkene",
+    "shape-based": "ShapeBasedAverage",
+    "simple": "SIMPLE",
     "spatial-staple": "SpatialSTAPLE",
     "staple": "STAPLE",
+    "steps": "STEPS",
     "wawa": "Wawa",
     "zero-based-skill": "ZeroBasedSkill",
 }

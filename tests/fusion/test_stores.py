@@ -29,6 +29,8 @@ class Reader:
     """Reads cases and remembers which of them are still held by somebody."""
 
     def __init__(self) -> None:
+        gc.collect()
+        gc.freeze()  # what was there before need not be gone through at every read
         self.alive: list[weakref.ref] = []
         self.most = 0
         self.reads = 0

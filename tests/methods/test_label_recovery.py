@@ -29,7 +29,9 @@ def fitted(method, raters, keep, **settings):
     ("method", "most", "settings"),
     [("gem", 0.06, {"em_steps": 3}), ("mbem", 0.06, {"em_steps": 2}), ("aggnet", 0.06, {"em_steps": 3}),
      ("max-mig", 0.12, {}), ("crowd-layer", 0.12, {}), ("doctor-net", 0.12, {}), ("shared-cm", 0.12, {}),
-     ("soft-bootstrap", 0.12, {}), ("dawid-skene", 0.12, {})],
+     ("soft-bootstrap", 0.12, {}), ("dawid-skene", 0.12, {}), ("geo-crowd-net", 0.12, {}),
+     ("conal", 0.2, {}), ("union-net", 0.3, {}), ("madl", 0.2, {}), ("annot-mix", 0.2, {}), ("taidtm", 0.28, {}),
+     ("crowd-ar", 0.3, {}), ("logit-clip", 0.12, {}), ("co-teaching", 0.12, {})],
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore::annotruth.errors.AnnotruthWarning")
 def test_all_answers_of_four(method, most, settings):

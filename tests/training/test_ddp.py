@@ -1,4 +1,7 @@
-"""Two processes that share each batch learn what one process learns from the whole of it."""
+"""Two processes that share each batch learn what one process learns from the whole of it, masks and label tables.
+
+One script trains all of it: most of the time such processes take is for starting.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,16 @@ import pandas as pd
 import pytest
 import torch
 
-from annotruth import Annotations, Segmenter, load_model
+from annotruth import Annotations, Classifier, Segmenter, load_model
 from annotruth.io import write_case_folder
 
-pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.AnnotruthWarning")
 
 METHODS = {"mean": {}, "pixel-cm": {"warmup": 0.0}, "global-cm": {"warmup": 0.1}, "coarse-cm": {}}
 
 EXACT = ["mean", "pixel-cm"]  # the loss is a mean over labels from the beginning; in a warm-up it is one over pixels
+
+OF_TABLES = {"mean": {}, "global-cm": {"warmup": 0.1}, "global-cm-lowrank": {"warmup": 0.0}, "crowd-layer": {}}
 
 SCRIPT = f"""
 import os
@@ -28,7 +33,7 @@ import warnings
 
 import numpy as np
 
-from annotruth import Annotations, Segmenter
+from annotruth import Annotations, Classifier, Segmenter
 from annotruth.errors import AnnotruthError
 
 
@@ -40,6 +45,13 @@ def fit(data, folder, devices, method, **params):
     ).fit(annotations, run_folder=folder / method)
 
 
+def fit_table(data, devices, method, **params):
+    return Classifier(
+        method, network="linear", max_epochs=3, batch_size=7, validation=0.2, accelerator="cpu", devices=devices,
+        strategy="ddp" if devices > 1 else "auto", progress=False, **params,
+    ).fit(data["features"], data["answers"])
+
+
 if __name__ == "__main__":
     from pathlib import Path
 
@@ -49,6 +61,9 @@ if __name__ == "__main__":
     for method, params in {METHODS}.items():
         model = fit(data, folder, 2, method, **params)
         model.save(folder / f"{{method}}-{{os.environ.get('LOCAL_RANK', '0')}}.annotruth")
+    for method, params in {OF_TABLES}.items():
+        model = fit_table(data, 2, method, **params)
+        model.save(folder / f"table-{{method}}-{{os.environ.get('LOCAL_RANK', '0')}}.annotruth")
     try:
         fit(data, folder / "diverged", 2, "mean", learning_rate=1e30)
     except AnnotruthError as error:
@@ -66,11 +81,22 @@ def sparse_cases(make_cases) -> Annotations:
 
 
 @pytest.fixture(scope="module")
-def folder(in_two_processes, sparse_cases, tmp_path_factory) -> Path:
+def table() -> dict[str, np.ndarray]:
+    """30 raters, of whom any two answer an item."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, 41)
+    answers = np.full((41, 30), -1)
+    for item, true in enumerate(truth):
+        answers[item, rng.choice(30, 2, replace=False)] = rng.choice([true, true, true, 0], 2)
+    return {"features": np.eye(3)[truth] + rng.normal(0, 0.3, (41, 3)), "answers": answers}
+
+
+@pytest.fixture(scope="module")
+def folder(in_two_processes, sparse_cases, table, tmp_path_factory) -> Path:
     """What a script leaves behind that trains in two processes."""
     folder = tmp_path_factory.mktemp("ddp")
     (folder / "script.py").write_text(SCRIPT)
-    np.savez(folder / "data.npz", masks=sparse_cases.masks, images=sparse_cases.images)
+    np.savez(folder / "data.npz", masks=sparse_cases.masks, images=sparse_cases.images, **table)
     done = in_two_processes(str(folder / "script.py"), str(folder))
     assert done.returncode == 0, done.stderr
     return folder
@@ -138,6 +164,19 @@ def test_all_processes_stop_together_and_name_the_cases(folder):
     assert first.read_text() == second.read_text()
     assert "The loss became nan in epoch 0 on the cases item_" in first.read_text()
     assert first.read_text().count("item_") > 3  # more than one process's share
+
+
+@pytest.mark.parametrize("method", OF_TABLES)
+def test_two_processes_learn_from_a_table_what_one_does(folder: Path, method: str) -> None:
+    fit = runpy.run_path(str(folder / "script.py"))["fit_table"]
+    alone: Classifier = fit(np.load(folder / "data.npz"), 1, method, **OF_TABLES[method])
+    first, second = (load_model(folder / f"table-{method}-{rank}.annotruth") for rank in (0, 1))
+    for name, value in alone.module_.state_dict().items():
+        torch.testing.assert_close(first.module_.state_dict()[name], value, rtol=1e-4, atol=1e-5, msg=name)
+        assert torch.equal(first.module_.state_dict()[name], second.module_.state_dict()[name]), name
+    np.testing.assert_allclose(first.confusion_, alone.confusion_, atol=1e-4)
+    np.testing.assert_allclose(first.history_, alone.history_, rtol=1e-4)
+    assert first.settings_["devices"] == 2
 
 
 def test_the_command_line_speaks_and_writes_once(in_two_processes, sparse_cases, tmp_path):

@@ -42,6 +42,16 @@ def test_two_classes_in_one_order_are_not_mirrored_along_it():
     assert mirror_axes(seen(left_right[:18] + swapped[:2]), axes=2) == (0,), "10 % of the items have the other order"
 
 
+def test_a_class_that_lies_always_on_one_side_is_not_mirrored_to_the_other():
+    rng = np.random.default_rng(0)
+    one_kidney = [two_boxes((1, left := rng.integers(13)), (1, left), raters=1) for _ in range(20)]
+    assert mirror_axes(seen(one_kidney), axes=2) == (1,)
+    other_side = [mask[:, ::-1] for mask in one_kidney[:3]]
+    assert mirror_axes(seen(one_kidney[3:] + other_side), axes=2) == (0, 1), "15 % of the items have it there"
+    across = [np.pad(mask, ((0, 0), (5, 0), (0, 0)))[:, :16] for mask in one_kidney]
+    assert mirror_axes(seen(across), axes=2) == (0, 1), "it reaches over the middle"
+
+
 def test_few_items_forbid_nothing():
     assert mirror_axes(seen([two_boxes((1, 1), (9, 9))] * 4), axes=2) == (0, 1)
     assert mirror_axes(seen([two_boxes((1, 1), (9, 9))] * 5), axes=2) == ()
@@ -54,14 +64,14 @@ def test_one_class_within_the_other_forbids_nothing():
 
 
 def test_classes_that_are_never_seen_together_forbid_nothing():
-    above, below = two_boxes((1, 1), (9, 9)), two_boxes((1, 1), (9, 9))
-    above[above == 2], below[below == 1] = 0, 255
-    assert mirror_axes(seen([above, below] * 9), axes=2) == (0, 1)
+    both = [two_boxes((1, 1), (9, 9)), two_boxes((9, 9), (1, 1))]
+    first, second = ([np.where(mask == number, 0, mask).astype(np.uint8) for mask in both] for number in (1, 2))
+    assert mirror_axes(seen([*first, *second] * 9), axes=2) == (0, 1)
 
 
 def test_strokes_and_missing_raters_count_by_what_is_marked():
     labels = np.full((3, 16, 16), 255, np.uint8)
-    labels[0, 3, 2:9], labels[1, 12, 4:7] = 1, 2
+    labels[0, 3, 4:11], labels[1, 12, 6:9] = 1, 2
     assert mirror_axes(seen([labels] * 6), axes=2) == (1,)
 
 

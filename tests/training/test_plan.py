@@ -12,7 +12,7 @@ import pytest
 import annotruth as at
 from annotruth.errors import InputError
 from annotruth.training.batches import EpochSampler
-from annotruth.training.plan import FEWEST_STEPS, LARGEST_WHOLE, Plan
+from annotruth.training.plan import FEWEST_STEPS, PATCH_SIDE, Plan
 
 pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.AnnotruthWarning")
 
@@ -30,7 +30,7 @@ def cases(*shapes: tuple[int, ...], raters: int = 2) -> at.Annotations:
 
 def test_small_images_are_taken_whole_and_large_ones_by_patches():
     assert make_plan(cases((40, 30), (20, 35))).patch_size is None
-    assert make_plan(cases((40, 400), (20, 300))).patch_size == (40, LARGEST_WHOLE[2])
+    assert make_plan(cases((40, 600), (20, 300))).patch_size == (40, PATCH_SIDE[2])
     assert make_plan(cases((80, 20, 90))).patch_size == (64, 20, 64)
     assert make_plan(cases((80, 20, 90)), patch_size=(16, 16, 16)).network.strides[-1] == (2, 2, 2)
 

@@ -30,15 +30,20 @@ from annotruth.parallel.signals import Stopped, ending_on_signals
 
 __all__ = ["app", "main"]
 
-app = typer.Typer(
-    name="annotruth",
-    help="Learn the truth from annotators who disagree.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    add_completion=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+
+def _make_app() -> typer.Typer:
+    return typer.Typer(
+        name="annotruth",
+        help="Learn the truth from annotators who disagree.",
+        no_args_is_help=True,
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+        add_completion=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+
+
+app = _make_app()
 
 
 def _print_version(wanted: bool) -> None:
@@ -74,8 +79,26 @@ EXAMPLES: dict[Callable[..., None], str] = {
 }
 """The verbs, in the order in which help lists them."""
 
-for verb, example in EXAMPLES.items():
-    app.command(verb.__name__.rstrip("_"), epilog=f"Example:  annotruth {example}")(verb)
+VERBS = {verb.__name__.rstrip("_"): verb for verb in EXAMPLES}
+
+
+def _add(name: str, to: typer.Typer) -> None:
+    verb = VERBS[name]
+    to.command(name, epilog=f"Example:  annotruth {EXAMPLES[verb]}")(verb)
+
+
+for name in VERBS:
+    _add(name, to=app)
+
+
+def _run(arguments: list[str]) -> None:
+    """Run one verb alone if it is named: preparing all of them takes longer than many a job."""
+    if not arguments or arguments[0] not in VERBS:
+        app(arguments)
+    name, *arguments = arguments
+    alone = _make_app()
+    _add(name, to=alone)
+    alone(arguments, prog_name=f"annotruth {name}")
 
 
 def main() -> None:
@@ -93,7 +116,7 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     try:
         with ending_on_signals():
-            app(arguments)
+            _run(arguments)
     except AnnotruthError as error:
         if debug:
             raise

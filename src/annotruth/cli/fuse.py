@@ -6,20 +6,25 @@ from pathlib import Path
 from typing import Annotated, Any, Optional
 
 import typer
-from rich.table import Table
 
 from annotruth.cli.options import Duplicates, Output, Overwrite, Quiet, option_value
-from annotruth.cli.printing import escape, print_raters, progress_bar, say, screen
+from annotruth.cli.printing import escape, print_frame, print_raters, progress_bar, say, screen
+from annotruth.errors import InputError
+from annotruth.fusion.other_answers import model_names
 from annotruth.fusion.registry import method_names
 
-METHODS = method_names()
+METHODS, MODELS = method_names(), model_names()
 
 
 def fuse(
     cases: Annotated[Path, typer.Argument(help="A case folder, or a label table.")],
     output: Output,
     method: Annotated[
-        str, typer.Option(help=f"{', '.join(METHODS)}, or auto: the one that foretells held-out raters best.")
+        str,
+        typer.Option(
+            help=f"{', '.join(METHODS)}, or auto: the one that foretells held-out raters best. For a table of "
+            f"comparisons, numbers or findings: {', '.join(MODELS)}."
+        ),
     ] = "staple",
     scope: Annotated[str, typer.Option(help="dataset: one matrix per rater; case: one in each case.")] = "dataset",
     gold: Annotated[
@@ -27,9 +32,13 @@ def fuse(
     ] = None,
     duplicates: Duplicates = "error",
     option: Annotated[Optional[list[str]], typer.Option(help="An option of the method, as max_iter=50.")] = None,
+    stream: Annotated[
+        bool, typer.Option("--stream", help="Label table: read in parts, as one of over 20 million rows is anyway.")
+    ] = False,
     jobs: Annotated[int, typer.Option(help="Processes that share the cases of a folder.")] = 1,
     dask: Annotated[
-        Optional[str], typer.Option(metavar="ADDRESS", help="Dask scheduler whose workers share them instead.")
+        Optional[str],
+        typer.Option(metavar="ADDRESS", help="Dask scheduler whose workers share the cases, or parts of a table."),
     ] = None,
     objects: Annotated[
         bool, typer.Option("--objects", help="Fuse object by object: a labelling tool's export, or a table of boxes.")
@@ -44,6 +53,11 @@ def fuse(
     if objects:
         _fuse_objects(cases, output, dict(option_value(text) for text in option or []), overwrite)
         return
+    if method in MODELS:
+        if gold is not None or scope != "dataset":
+            raise InputError(f"{method} takes neither known truth (--gold) nor cases one by one (--scope).")
+        _fuse_answers(cases, output, method, dict(option_value(text) for text in option or []), duplicates, overwrite)
+        return
     from annotruth.fusion.folder import fuse as fuse_all
     from annotruth.parallel.signals import hint_if_stopped
 
@@ -51,7 +65,7 @@ def fuse(
     with hint_if_stopped(lambda: hint), progress_bar(quiet) as tell:
         fusion = fuse_all(
             cases, output, method, scope=scope, options=dict(option_value(text) for text in option or []), gold=gold,
-            duplicates=duplicates, jobs=jobs, scheduler=dask, overwrite=overwrite, progress=tell,
+            duplicates=duplicates, stream=stream, jobs=jobs, scheduler=dask, overwrite=overwrite, progress=tell,
         )  # fmt: skip
     if fusion.choice is not None:
         screen.print(escape(fusion.choice))
@@ -65,16 +79,24 @@ def fuse(
         raise typer.Exit(1)
 
 
+def _fuse_answers(
+    source: Path, output: Path, method: str, options: dict[str, Any], duplicates: str, overwrite: bool
+) -> None:
+    from annotruth.fusion.folder.other_answers import fuse_answers
+
+    model, warnings = fuse_answers(source, output, method, options, duplicates=duplicates, overwrite=overwrite)
+    print_frame(model.ranking_.iloc[:, :6], "Raters, the best first")
+    for warning in warnings:
+        say("bold yellow", "warning", str(warning))
+    screen.print(f"truth.csv ({len(model.items_)} items), raters.csv and fusion.json: {escape(output)}.")
+
+
 def _fuse_objects(source: Path, output: Path, options: dict[str, Any], overwrite: bool) -> None:
     from annotruth.cli.check import print_problems
     from annotruth.fusion.folder.objects import fuse_objects
 
     fused, problems = fuse_objects(source, output, options, overwrite)
-    shown = fused.raters_.round(3).to_dict("records")
-    table = Table(*fused.raters_.columns, title="Raters")
-    for row in shown:
-        table.add_row(*(escape(value) for value in row.values()))
-    screen.print(table)
+    print_frame(fused.raters_, "Raters", most=len(fused.raters_))
     screen.print(f"{len(fused.truth_)} objects, of {len(fused.candidates_)} that anybody marked: {escape(output)}.")
     print_problems(problems, listed_by="annotruth check --all lists them")
     if any(problem.severity == "fatal" for problem in problems):

@@ -45,6 +45,16 @@ def print_raters(ranked: Mapping[str, Any] | pd.DataFrame, most: int = 20) -> No
         screen.print(f"… and {len(ranked['rater']) - most} more.")
 
 
+def print_frame(frame: pd.DataFrame, title: str, most: int = 20) -> None:
+    """Print a data frame, numbers to three places."""
+    table = Table(*(escape(name) for name in frame.columns), title=title)
+    for row in frame.head(most).round(3).to_dict("records"):
+        table.add_row(*(escape(value) for value in row.values()))
+    screen.print(table)
+    if len(frame) > most:
+        screen.print(f"… and {len(frame) - most} more.")
+
+
 def print_comparison(found: Comparison) -> None:
     """A table of the methods that were compared, and which to take."""
     rows = found.table

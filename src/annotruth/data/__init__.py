@@ -9,14 +9,20 @@ from annotruth.data.answers import (
     merge_answers,
     sort_answers,
 )
+from annotruth.data.comparisons import Comparisons
 from annotruth.data.confusion import confusion_counts, is_labelled, normalise_rows
+from annotruth.data.findings import Findings
+from annotruth.data.marks import Marks
 from annotruth.data.objects import Objects
 
 __all__ = [
     "Annotations",
     "Answers",
     "ArrayLike",
+    "Comparisons",
+    "Findings",
     "Lazy",
+    "Marks",
     "Objects",
     "Spacing",
     "answers_from_frame",

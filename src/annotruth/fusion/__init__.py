@@ -8,9 +8,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from annotruth.fusion.other_answers import listed_models
 from annotruth.fusion.registry import listed_estimators, register
 
-_HOME = {each.class_name: each.module for each in listed_estimators().values()} | {
+_HOME = {each.class_name: each.module for each in [*listed_estimators().values(), *listed_models().values()]} | {
     "ObjectConsensus": "annotruth.fusion.object_consensus",
     "UnlabelledWarning": "annotruth.fusion.base",
     "count_case": "annotruth.fusion.stores",

@@ -24,7 +24,7 @@ from annotruth.fusion.identifiability import ANSWERS, FUSED_MASKS, co_labelling_
 from annotruth.fusion.one_coin import CoinState
 from annotruth.fusion.params import Parameters
 from annotruth.fusion.resampling import Drawing, widened
-from annotruth.fusion.state import CaseState, FusionState, RefineCases, pool_states
+from annotruth.fusion.state import CaseState, FusionState, RefineCases, StreamedVotes, pool_states
 from annotruth.fusion.stores import AnswerStore, Case, MaskStore, count_case
 from annotruth.fusion.votes import PatternLookup, Patterns, Votes
 from annotruth.parallel.memory import available_memory
@@ -86,7 +86,7 @@ class UnsettledWarning(AnnotruthWarning):
     """Iterations ran out; scikit-learn's ``ConvergenceWarning``, for those who have not loaded it."""
 
 
-def _convergence_warning() -> type[Warning]:
+def convergence_warning() -> type[Warning]:
     """Give scikit-learn's warning to whoever can name it: loading it for a warning would take a second."""
     loaded = sys.modules.get("sklearn.exceptions")
     return UnsettledWarning if loaded is None else loaded.ConvergenceWarning
@@ -184,8 +184,22 @@ class FusionEstimator(Parameters):
         return False
 
     @property
+    def adds_up(self) -> bool:
+        """Whether sums over parts of a label table are enough to learn from: then :meth:`estimate_sums` does."""
+        return False
+
+    def estimate_sums(self, sums: StreamedVotes) -> FusionState:
+        """Learn from a label table that is not in memory; an estimator that adds up writes this."""
+        raise TypeError(f"{type(self).__name__} adds up, and so needs a method estimate_sums.")
+
+    @property
     def refines(self) -> bool:
         """Whether there is more to a case's truth than its votes: then :meth:`refine_case` gives it."""
+        return False
+
+    @property
+    def looks_at_images(self) -> bool:
+        """Whether :meth:`refine_case` reads the case's image."""
         return False
 
     def refine_case(self, case: Case, state: FusionState) -> CaseState:
@@ -323,14 +337,36 @@ class FusionEstimator(Parameters):
                 )
             if self.refines:
                 state = self.refine(votes, state, self._refine_with(run_cases or self._run_here))
+        self._take(state)
+        self._warn(votes)
+        return self
+
+    def fit_sums(self, sums: StreamedVotes, outline: Annotations, labelled_counts: np.ndarray, gold: Votes) -> Self:
+        """Learn from a label table that is not in memory; what is learnt of raters is kept, and nothing of items.
+
+        Parameters
+        ----------
+        outline : has the raters, the classes and as many answers as there are, but not the answers themselves
+        labelled_counts : (raters,) how many items each labelled
+        gold : rows without answers for every class that known truth names
+        """
+        self.check(outline)
+        self.classes_, only = self.truth_classes(outline.classes)
+        self._class_names = outline.classes
+        self._store, self.items_, self.raters_ = AnswerStore(len(self.classes_), only), (), outline.raters
+        self.labelled_counts_, self.unlabelled_ = labelled_counts, np.zeros(0, dtype=np.int64)
+        self._take(self.estimate_sums(sums))
+        self._warn(gold, sums.rater_groups)
+        return self
+
+    def _take(self, state: FusionState) -> None:
+        """Keep what was learnt."""
         self.state_, self._drawn_anew = state, None
         self.__dict__.pop("_drawing", None)
         self.confusion_, self.expected_counts_, self.prior_ = state.confusion, state.counts, state.prior
         self.skill_ = np.diagonal(self.confusion_, axis1=1, axis2=2).mean(axis=1)
         if state.n_iter:
             self.log_likelihood_, self.n_iter_ = state.log_likelihood, state.n_iter
-        self._warn(votes)
-        return self
 
     def _estimate_cases(self) -> FusionState:
         """Estimate each case that is new on its own; sum up over all of them."""
@@ -372,8 +408,9 @@ class FusionEstimator(Parameters):
             self._kept_bytes += last.posterior.nbytes
             self._last[index] = last if self._kept_bytes <= _MAX_KEPT_BYTES else last.without_posterior()
 
-    def _warn(self, votes: Votes) -> None:
-        unlabelled = [item for item, count in zip(self.items_, self.unlabelled_) if count]
+    def _warn(self, votes: Votes, groups: np.ndarray | None = None) -> None:
+        """Tell what should make users doubt; ``groups`` (raters,) of raters linked by items, if they are known."""
+        unlabelled = [self.items_[index] for index in np.flatnonzero(self.unlabelled_)]
         if unlabelled:
             warnings.warn(
                 f"Nobody labelled {len(unlabelled)} of the items, or some of their pixels ({shorten(unlabelled)}): the "
@@ -384,14 +421,16 @@ class FusionEstimator(Parameters):
         if not self.state_.converged:
             warnings.warn(
                 f"{type(self).__name__} did not settle within max_iter iterations; raise max_iter or tol.",
-                _convergence_warning(),
+                convergence_warning(),
                 stacklevel=4,
             )
         if self.warns_of_identifiability and len(self.classes_) > 1 and not isinstance(self.state_, CoinState):
             anchored = self.is_anchored(votes, self.state_)
+            if groups is None and not anchored:
+                groups = co_labelling_groups(votes.answers.item, votes.answers.rater, votes.n_raters)
             warn_identifiability(
                 self.confusion_, self.prior_, self.labelled_counts_,
-                None if anchored else co_labelling_groups(votes.answers.item, votes.answers.rater, votes.n_raters),
+                None if anchored else groups,
                 raters=self.raters_, classes=self.classes_, anchored=anchored, stacklevel=5,
                 yardstick=FUSED_MASKS if isinstance(self._store, MaskStore) else ANSWERS,
             )  # fmt: skip

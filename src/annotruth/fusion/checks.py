@@ -46,8 +46,17 @@ def noisy_masks(shape: tuple[int, ...] = (24, 20), n_items: int = 2, seed: int =
     return np.where(right, truth[:, None], others).astype(np.uint8), truth
 
 
-def _annotations(masks: np.ndarray, **more: object) -> Annotations:
-    return Annotations.from_masks(masks, classes=CLASSES, **more)  # type: ignore[arg-type]
+def noisy_images(masks: np.ndarray | Sequence[np.ndarray]) -> list[np.ndarray]:
+    """An image (1, *shape) for each case of masks (raters, *shape), in which classes look different."""
+    images = []
+    for case in masks:
+        drawn = np.where(case == MISSING_PIXEL, 0, case).sum(axis=0)
+        images.append((drawn / np.maximum((case != MISSING_PIXEL).sum(axis=0), 1))[None].astype(np.float32))
+    return images
+
+
+def _annotations(masks: np.ndarray | Sequence[np.ndarray]) -> Annotations:
+    return Annotations.from_masks(masks, noisy_images(masks), classes=CLASSES)
 
 
 def check_constructor_only_stores(estimator: FusionEstimator) -> None:
@@ -174,7 +183,7 @@ def check_gold_pixels(estimator: FusionEstimator) -> None:
 def check_cases_of_different_sizes(estimator: FusionEstimator) -> None:
     """Where sizes differ results are lists, equal to the results item by item."""
     cases = [noisy_masks(shape, n_items=1, seed=3)[0][0] for shape in [(24, 20), (16, 28)]]
-    fused = clone(estimator).fit(Annotations.from_masks(cases, classes=CLASSES))
+    fused = clone(estimator).fit(_annotations(cases))
     posterior, labels = fused.predict_proba(), fused.predict()
     assert isinstance(posterior, list)
     assert isinstance(labels, list)

@@ -21,9 +21,9 @@ from annotruth.fusion.em import (
     split_lanes,
     votes_posterior,
 )
-from annotruth.fusion.one_coin import CoinState, coin_posterior, maximise_coins
+from annotruth.fusion.one_coin import CoinState, coin_posterior, maximise_coin_sums, maximise_coins
 from annotruth.fusion.registry import register
-from annotruth.fusion.state import FusionState
+from annotruth.fusion.state import FusionState, StreamedVotes, VoteSums
 from annotruth.fusion.votes import Votes
 from annotruth.parallel.threads import run_parts
 from annotruth.validation import MISSING_LABEL, one_of
@@ -54,9 +54,25 @@ def maximise(
     start : state to go on from; by default the raters' vote shares stand in for the first posterior
     """
     teaching = votes.reweighted(np.where(votes.answered, votes.weight, 0.0))
-    expect = Expectation(teaching)
-    total = float(teaching.weight.sum())
-    n_answers = max(float(teaching.weight @ np.diff(votes.first_answer)), 1.0)
+    return maximise_sums(
+        Expectation(teaching), prior=prior, max_iter=max_iter, tol=tol, stop=stop, pseudo_counts=pseudo_counts,
+        one_coin=one_coin, start=start,
+    )  # fmt: skip
+
+
+def maximise_sums(
+    expect: VoteSums,
+    *,
+    prior: Literal["estimated", "votes"] | np.ndarray,
+    max_iter: int,
+    tol: float,
+    stop: Literal["likelihood", "parameters"],
+    pseudo_counts: np.ndarray | None = None,
+    one_coin: bool = False,
+    start: FusionState | None = None,
+) -> FusionState:
+    """Do so given who sums up over all votes, wherever these are; parameters are those of :func:`maximise`."""
+    total, n_answers = expect.total, expect.n_answers
     counts, classes = expect.vote_shares()
     frequency = _shares(classes, total) if isinstance(prior, str) else np.asarray(prior, dtype=np.float64)
     estimated = isinstance(prior, str) and prior == "estimated"
@@ -157,10 +173,16 @@ class Expectation:
     """The E-step and the sums of the M-step in one pass over the votes, time and again with the same memory.
 
     No posterior is ever kept.
+
+    Attributes
+    ----------
+    total, n_answers : what all rows, and all answers, weigh
     """
 
     def __init__(self, votes: Votes) -> None:
         self._votes, self._loops = votes, row_loops(len(votes.cell))
+        self.total = float(votes.weight.sum())
+        self.n_answers = max(float(votes.weight @ np.diff(votes.first_answer)), 1.0)
         n_cells = votes.n_raters * votes.n_classes**2
         self._lanes = [(number, *part) for number, part in enumerate(split_lanes(votes.first_answer, n_cells))]
         self._counts = own_rows(len(self._lanes), n_cells)
@@ -218,7 +240,7 @@ class ConfusionEstimator(FusionEstimator):
     def check(self, annotations: Annotations) -> None:
         super().check(annotations)
         check_iterations(self.max_iter, self.tol)
-        _check_prior(self.prior, self.truth_classes(annotations.classes)[0])
+        check_prior(self.prior, self.truth_classes(annotations.classes)[0])
 
     def estimate(self, votes: Votes, start: FusionState | None = None) -> FusionState:
         if self.keeps_one_number and too_many_matrices(votes.n_raters, votes.n_classes):
@@ -226,6 +248,18 @@ class ConfusionEstimator(FusionEstimator):
         return maximise(
             votes, prior=self.prior, max_iter=self.max_iter, tol=self.tol, stop=self.stop,  # type: ignore[arg-type]
             pseudo_counts=self.pseudo_counts(votes.raters, votes.n_classes), one_coin=self.one_coin, start=start,
+        )  # fmt: skip
+
+    @property
+    def adds_up(self) -> bool:
+        return type(self).estimate is ConfusionEstimator.estimate  # who learns otherwise needs sums of its own
+
+    def estimate_sums(self, sums: StreamedVotes) -> FusionState:
+        if self.keeps_one_number and too_many_matrices(len(sums.raters), sums.n_classes):
+            return maximise_coin_sums(sums.coins(), prior=self.prior, max_iter=self.max_iter, tol=self.tol)
+        return maximise_sums(
+            sums, prior=self.prior, max_iter=self.max_iter, tol=self.tol, stop=self.stop,  # type: ignore[arg-type]
+            pseudo_counts=self.pseudo_counts(sums.raters, sums.n_classes), one_coin=self.one_coin,
         )  # fmt: skip
 
     def estimate_drawn(
@@ -321,7 +355,7 @@ class DawidSkene(ConfusionEstimator):
 # -- what is known before any label is seen ---------------------------------------------------------------------
 
 
-def _check_prior(prior: str | np.ndarray, classes: Sequence[str]) -> None:
+def check_prior(prior: str | np.ndarray, classes: Sequence[str]) -> None:
     """Refuse a class prior that is neither a known word nor a distribution over the classes."""
     if isinstance(prior, str):
         one_of(prior, ("estimated", "votes"), "prior")

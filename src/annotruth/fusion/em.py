@@ -101,7 +101,8 @@ def expected_counts(
             [0.  , 1.75]]])
     """
     weighted = np.asarray(posterior, dtype=np.float64)
-    weighted = np.ascontiguousarray(weighted if weight is None else weighted * weight[:, None])
+    same = weight is None or bool((weight == 1).all())
+    weighted = np.ascontiguousarray(weighted if same else weighted * np.asarray(weight)[:, None])
     n_items, n_classes = weighted.shape
     start, cell = first_answers(answers, n_items), answer_cells(answers, n_raters, n_classes)
     loops = row_loops(len(cell))

@@ -8,6 +8,7 @@ from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.fusion.base import check_iterations
 from annotruth.fusion.identifiability import co_labelling_groups
+from annotruth.fusion.majority import decide
 from annotruth.fusion.registry import register
 from annotruth.fusion.votes import Votes
 from annotruth.fusion.weighted import WeightedVote
@@ -58,10 +59,11 @@ class MMSR(WeightedVote):
         super().check(annotations)
         check_iterations(self.max_iter, self.tol)
 
-    def shares(self, scores: np.ndarray) -> np.ndarray:
+    def share(self, votes: Votes, weight: np.ndarray, prior: np.ndarray) -> np.ndarray:
         """Weights are log odds: their sums are those of a posterior, all classes being alike beforehand."""
+        scores = votes.vote_counts(weight[votes.answers.rater])
         powers = np.exp(scores - scores.max(axis=1, keepdims=True))
-        return powers / powers.sum(axis=1, keepdims=True)
+        return decide(votes, powers / powers.sum(axis=1, keepdims=True), prior)
 
     def weigh(self, votes: Votes) -> tuple[np.ndarray, bool]:
         n_classes, n_items = votes.n_classes, float(votes.weight[votes.answered].sum())

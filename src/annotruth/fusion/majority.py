@@ -7,7 +7,7 @@ import numpy as np
 from annotruth.fusion.base import FusionEstimator
 from annotruth.fusion.em import MIN_EXPECTED_COUNT, confusion_from_counts, expected_counts
 from annotruth.fusion.registry import register
-from annotruth.fusion.state import FusionState
+from annotruth.fusion.state import FusionState, StreamedVotes
 from annotruth.fusion.votes import Votes
 from annotruth.validation import MISSING_LABEL
 
@@ -24,7 +24,8 @@ def summed_up(votes: Votes, posterior: np.ndarray, *, one_coin: bool = False) ->
     """The state of raters and classes that a posterior (rows, classes) speaks for."""
     weight = np.where(votes.answered, votes.weight, 0.0)
     counts = expected_counts(votes.answers, posterior, votes.n_raters, weight)
-    prior = (posterior * weight[:, None]).sum(axis=0) / max(weight.sum(), MIN_EXPECTED_COUNT)
+    weighted = posterior if (weight == 1).all() else posterior * weight[:, None]
+    prior = weighted.sum(axis=0) / max(weight.sum(), MIN_EXPECTED_COUNT)
     return FusionState(confusion_from_counts(counts, one_coin=one_coin), counts, prior)
 
 
@@ -55,6 +56,20 @@ class MeanLabel(FusionEstimator):
 
     def posterior(self, votes: Votes, state: FusionState) -> np.ndarray:
         return decide(votes, self.shares(votes.vote_counts()), state.prior)
+
+    @property
+    def adds_up(self) -> bool:
+        return type(self).estimate is MeanLabel.estimate
+
+    def estimate_sums(self, sums: StreamedVotes) -> FusionState:
+        counts, classes, weight = sums.add_up(self._sum_up)
+        prior = classes / max(float(weight), MIN_EXPECTED_COUNT)
+        return FusionState(confusion_from_counts(counts), counts, prior)
+
+    def _sum_up(self, votes: Votes) -> tuple[np.ndarray, ...]:
+        """What a part of the votes adds to the counts, to the items per class, and to the items."""
+        state, weight = self.estimate(votes), votes.weight[votes.answered].sum()
+        return state.counts, state.prior * weight, weight
 
     def shares(self, counts: np.ndarray) -> np.ndarray:
         """Posterior (rows, classes) from vote counts (rows, classes)."""

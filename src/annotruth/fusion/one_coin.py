@@ -7,7 +7,7 @@ only for the classes that somebody named, so that sums over answers are all ther
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -38,7 +38,28 @@ def coin_matrices(right: np.ndarray, wrong: np.ndarray, n_classes: int) -> np.nd
     )
 
 
-class _Sums:
+class CoinSums(Protocol):
+    """What sums over all answers give, wherever these are. ``shares`` and the call are as in :class:`VoteCoins`.
+
+    Attributes
+    ----------
+    n_classes, n_items, n_answers : sizes, of items that anybody labelled
+    total : (raters,) how often each answered
+    """
+
+    n_classes: int
+    n_items: float
+    n_answers: float
+    total: np.ndarray
+
+    def shares(self) -> tuple[np.ndarray, np.ndarray]: ...
+
+    def __call__(
+        self, prior: np.ndarray, skill: np.ndarray, error: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, float]: ...
+
+
+class VoteCoins:
     """The answers by the classes that somebody named for an item (pairs), and what sums over them give."""
 
     def __init__(self, votes: Votes) -> None:
@@ -50,6 +71,7 @@ class _Sums:
         self.gold = votes.gold[self.item]
         self.known = np.flatnonzero(votes.gold != MISSING_LABEL)
         self.teaches = np.where(votes.answered, votes.weight, 0.0)
+        self.n_items, self.n_answers = float((self.teaches > 0).sum()), float(len(answers.item))
         self.total = np.bincount(answers.rater, minlength=votes.n_raters).astype(np.float64)
 
     def shares(self) -> tuple[np.ndarray, np.ndarray]:
@@ -129,13 +151,17 @@ def maximise_coins(votes: Votes, *, prior: str | np.ndarray, max_iter: int, tol:
 
     Matrices of the state are views, see :func:`coin_matrices`. Rows of votes count once each.
     """
-    sums, n_classes = _Sums(votes), votes.n_classes
-    n_items, n_answers = max(float((sums.teaches > 0).sum()), 1.0), max(float(len(votes.answers.item)), 1.0)
+    return maximise_coin_sums(VoteCoins(votes), prior=prior, max_iter=max_iter, tol=tol)
+
+
+def maximise_coin_sums(sums: CoinSums, *, prior: str | np.ndarray, max_iter: int, tol: float) -> CoinState:
+    """Do so given who sums up over all answers."""
+    n_classes, n_items, n_answers = sums.n_classes, max(sums.n_items, 1.0), max(sums.n_answers, 1.0)
     right, classes = sums.shares()
     frequency = classes / n_items if isinstance(prior, str) else np.asarray(prior, dtype=np.float64)
     path: list[float] = []
     converged = False
-    skill = error = np.zeros(votes.n_raters)
+    skill = error = np.zeros(len(sums.total))
     while len(path) < max_iter and not converged:
         skill, error = coin_chances(right, sums.total, n_classes)
         if isinstance(prior, str) and prior == "estimated":
@@ -159,7 +185,7 @@ def coin_chances(right: np.ndarray, total: np.ndarray, n_classes: int) -> tuple[
 
 def coin_posterior(votes: Votes, state: FusionState) -> np.ndarray:
     """Posterior (rows, classes) of votes under a state of :func:`maximise_coins`."""
-    sums = _Sums(votes)
+    sums = VoteCoins(votes)
     named, scale, _ = sums.posterior(state.prior, state.confusion[:, 0, 0], state.confusion[:, 0, 1])
     posterior = scale[:, None] * state.prior
     posterior[sums.item, sums.label] = named

@@ -61,10 +61,15 @@ def listed_estimators() -> dict[str, Listed]:
     >>> listed_estimators()["staple"]
     Listed(module='annotruth.fusion.staple', class_name='STAPLE')
     """
+    return find_registered(Path(__file__).parent, str(__package__))
+
+
+def find_registered(folder: Path, package: str) -> dict[str, Listed]:
+    """Find the classes under ``@register("name")`` in the modules of a folder, by name, without loading any."""
     found = {}
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    for path in sorted(folder.glob("*.py")):
         for name, class_name in _REGISTERED.findall(path.read_text(encoding="utf-8")):
-            found[name] = Listed(f"{__package__}.{path.stem}", class_name)
+            found[name] = Listed(f"{package}.{path.stem}", class_name)
     return found
 
 
@@ -74,7 +79,7 @@ def method_names() -> tuple[str, ...]:
     Examples
     --------
     >>> method_names()
-    ('dawid-skene', 'glad', 'hierarchical-dawid-skene', 'ibcc', 'kos', 'm-msr', 'mace', 'majority', 'mean', ...)
+    ('clustered-dawid-skene', 'collate', 'dawid-skene', 'glad', 'graph-cut-staple', 'hierarchical-dawid-skene', ...)
     """
     return tuple(sorted({*listed_estimators(), *METHODS}))
 
@@ -95,12 +100,17 @@ def make_estimator(method: str, scope: str = "dataset", options: Mapping[str, An
     made = METHODS[method]()
     one_of(scope, ("dataset", "case"), "scope")
     usual = {name: value for name, value in made.get_params().items() if name != "scope"}
+    check_options(method, usual, options)
+    return made.set_params(scope=scope, **(options or {}))
+
+
+def check_options(method: str, usual: Mapping[str, Any], options: Mapping[str, Any] | None) -> None:
+    """Refuse options that a method does not have, or that are of another kind than the usual values."""
     for name, value in (options or {}).items():
         if name not in usual:
             known = f"Its options: {', '.join(usual)}." if usual else "It has none."
             raise InputError(f"{method} has no option {name!r}. {known}")
         _refuse_other_kind(name, value, usual[name])
-    return made.set_params(scope=scope, **(options or {}))
 
 
 def _refuse_other_kind(name: str, value: Any, usual: Any) -> None:

@@ -13,6 +13,7 @@ from annotruth.errors import InputError
 from annotruth.fusion._em.spatial_em import LocalProblem, local_confusion, local_truth
 from annotruth.fusion.dawid_skene import ConfusionPrior
 from annotruth.fusion.em import confusion_from_counts
+from annotruth.fusion.mask_checks import check_window, pixel_counts
 from annotruth.fusion.registry import register
 from annotruth.fusion.staple import STAPLE
 from annotruth.fusion.state import CaseState, FusionState, RefineCases
@@ -104,7 +105,7 @@ class SpatialSTAPLE(STAPLE):
         Raters who did not take part in the case's batch have the matrix of the whole everywhere.
         """
         self._check_fitted()
-        case, whole = self._masks.case(index), _whole(self.case_state(index))
+        case, whole = self._masks.case(index), whole_state(self.case_state(index))
         posterior = self.predict_proba_item(index).reshape(len(self.classes_), -1)
         maps = np.empty((*whole.confusion.shape, posterior.shape[1]), dtype=np.float32)
         maps[:] = whole.confusion[..., None]
@@ -115,12 +116,7 @@ class SpatialSTAPLE(STAPLE):
         super().check(annotations)
         if annotations.kind != "masks":
             raise InputError("SpatialSTAPLE needs masks; for a label table use DawidSkene.")
-        sides = np.atleast_1d(self.window)
-        if sides.ndim != 1 or not np.issubdtype(sides.dtype, np.integer) or (sides < 1).any() or (sides % 2 == 0).any():
-            raise InputError(f"window must be odd whole numbers of at least 1, found {self.window!r}.")
-        dimensions = {len(annotations.shape(i)) for i in range(len(annotations))}
-        if len(sides) > 1 and dimensions != {len(sides)}:
-            raise InputError(f"window has {len(sides)} sides but the masks have {sorted(dimensions)} dimensions.")
+        check_window(self.window, annotations)
         if not self.shrinkage > 0:
             raise InputError(f"shrinkage must be above 0, found {self.shrinkage}.")
 
@@ -135,7 +131,7 @@ class SpatialSTAPLE(STAPLE):
 
     def refine_case(self, case: Case, state: FusionState) -> CaseState:
         """Estimate the truth and the local matrices of a case, and what each rater did."""
-        whole = _whole(state)
+        whole = whole_state(state)
         problem = self._local_problem(case, whole)
         posterior = case.to_pixels(self.posterior(case.votes, whole).T.astype(np.float32))
         n_iter, settled = local_truth(problem, posterior, self.max_iter, self.tol)
@@ -166,18 +162,11 @@ class SpatialSTAPLE(STAPLE):
         )
 
 
-def _whole(state: FusionState) -> FusionState:
+def whole_state(state: FusionState) -> FusionState:
     """The state of the whole: this one, or the one that it was refined from."""
     return state.whole if isinstance(state, SpatialState) and state.whole is not None else state
 
 
 def _local_counts(problem: LocalProblem, posterior: np.ndarray, without_fixed: bool) -> np.ndarray:
     """Expected counts (raters, classes, classes) of a case."""
-    n_classes = len(posterior)
-    counted = posterior * (problem.fixed == 0) if without_fixed else posterior
-    return np.stack(
-        [
-            [np.bincount(mask, weights=share, minlength=n_classes)[:n_classes] for share in counted]
-            for mask in problem.masks
-        ]
-    )
+    return pixel_counts(problem.masks, posterior * (problem.fixed == 0) if without_fixed else posterior)

@@ -106,6 +106,10 @@ class STAPLE(ConfusionEstimator):
             votes = disputed if disputed.weight.any() else votes
         return super().estimate(votes, start)
 
+    @property
+    def adds_up(self) -> bool:
+        return type(self).estimate is STAPLE.estimate and not (self.exclude_consensus or self.refines)
+
     def estimate_drawn(
         self, votes: Votes, weights: Iterable[np.ndarray], start: FusionState
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -136,14 +140,18 @@ class STAPLE(ConfusionEstimator):
         _, evidence = votes_posterior(votes, log_of(state.prior), log_of(state.confusion))
         row = case.to_pixels(np.arange(votes.n_rows, dtype=np.int32)[None])[0]
         pixels = case.to_pixels(self.posterior(votes, state).T.astype(np.float32))
-        from annotruth.fusion._em.mrf import mean_field  # compiled: not for those who do not smooth
-
-        smoothed, gain = mean_field(pixels, case.shape, self.smoothing)
+        smoothed, gain = self.smooth(pixels, case.shape)
         by_row = np.stack([np.bincount(row, weights=share, minlength=votes.n_rows) for share in smoothed], axis=1)
         by_row[self._agreed(votes) | ~votes.answered] = 0.0
         counts = expected_counts(votes.answers, by_row, votes.n_raters)
         bound = float(np.bincount(row, minlength=votes.n_rows) @ evidence) + gain
         return CaseState(smoothed, counts, bound=bound)
+
+    def smooth(self, posterior: np.ndarray, shape: tuple[int, ...]) -> tuple[np.ndarray, float]:
+        """Give posteriors (classes, pixels) with the random field, and what it adds to the bound."""
+        from annotruth.fusion._em.mrf import mean_field  # compiled: not for those who do not smooth
+
+        return mean_field(posterior, shape, self.smoothing)
 
     def refine(self, votes: Votes, state: FusionState, refine_cases: RefineCases) -> FusionState:
         """Estimate the raters again from the smoothed truth, until the bound of the log-likelihood stops rising."""

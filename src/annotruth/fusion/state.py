@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
 
 from annotruth.fusion.em import confusion_from_counts
+
+if TYPE_CHECKING:
+    from annotruth.fusion.one_coin import CoinSums
+    from annotruth.fusion.votes import Votes
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,46 @@ class RefineCases(Protocol):
 
     def __call__(self, state: FusionState, final: bool = False) -> Iterable[CaseState]:
         """With ``final``, the posteriors are the last ones: they may be kept, or written to disk."""
+
+
+class VoteSums(Protocol):
+    """Sums over all votes under given parameters, wherever the votes are: all that Dawid-Skene's iterations need.
+
+    Attributes
+    ----------
+    total, n_answers : what all rows, and all answers, weigh
+    """
+
+    total: float
+    n_answers: float
+
+    def vote_shares(self) -> tuple[np.ndarray, np.ndarray]:
+        """Counts (raters, classes, classes), and items per class (classes,), with vote shares as posterior."""
+
+    def __call__(self, prior: np.ndarray, confusion: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+        """Expected counts (raters, classes, classes), expected items per class (classes,), log-likelihood."""
+
+
+class StreamedVotes(VoteSums, Protocol):
+    """Votes of a label table that is not in memory: blocks of items, and sums over all of them.
+
+    Attributes
+    ----------
+    raters : names
+    n_classes : of the truth
+    rater_groups : (raters,) groups of raters linked by common items, as
+        :func:`~annotruth.fusion.identifiability.co_labelling_groups` numbers them
+    """
+
+    raters: tuple[str, ...]
+    n_classes: int
+    rater_groups: np.ndarray
+
+    def add_up(self, work: Callable[[Votes], tuple[np.ndarray, ...]]) -> list[np.ndarray]:
+        """Call a picklable function on the votes of each block, a row per item; give the sums of what it gives."""
+
+    def coins(self) -> CoinSums:
+        """Sums of the model with one number per rater."""
 
 
 def pool_states(cases: Sequence[FusionState], sizes: np.ndarray, n_raters: int) -> FusionState:

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from annotruth.data.annotations import Annotations
+from annotruth.data.annotations import Annotations, Spacing
 from annotruth.data.answers import Answers, drop_repeats, sort_answers
 from annotruth.errors import InputError, shorten
 from annotruth.fusion.gold import Gold, GoldMasks, gold_answers
@@ -28,14 +28,18 @@ class Case:
     shape : the pixels' grid
     position : (raters of its batch,) where they stand among the raters of ``votes``
     votes : the distinct tuples of votes, one in each row
+    spacing : millimetres from pixel to pixel along each axis; None where nobody told
+    image : (channels, *shape) float32, read when it is first needed; refused where there is none
     """
 
     shape: tuple[int, ...]
     position: np.ndarray
     votes: Votes
+    spacing: Spacing | None
     _lookup: PatternLookup = field(repr=False)
     _read: Callable[[], tuple[np.ndarray, np.ndarray | None]] = field(repr=False)
     _as_truth: Callable[[np.ndarray], np.ndarray] = field(repr=False)
+    _read_image: Callable[[], np.ndarray] = field(repr=False)
 
     def to_pixels(self, table: np.ndarray) -> np.ndarray:
         """Give each pixel its row's column of a table (k, rows) float32, uint8 below 255 or int32; (k, pixels)."""
@@ -45,6 +49,16 @@ class Case:
     @cached_property
     def masks(self) -> np.ndarray:
         return self._as_truth(self._pixels[0])
+
+    @cached_property
+    def image(self) -> np.ndarray:
+        return self._read_image()
+
+    @cached_property
+    def gold(self) -> np.ndarray | None:
+        """True labels (pixels,) as classes of the truth, 255 = unknown; None if no case has any."""
+        known = self._pixels[1]
+        return None if known is None else self._as_truth(known)
 
     @cached_property
     def _pixels(self) -> tuple[np.ndarray, np.ndarray | None]:
@@ -202,7 +216,8 @@ class MaskStore:
             pixels = batch.read(local)
             patterns, read = _count(batch.annotations, local, *pixels), lambda: pixels
         shape, votes = batch.annotations.shape(local), self.votes_of(batch, patterns)
-        return Case(shape, batch.position, votes, batch.lookup(patterns), read, self._as_truth)
+        spacing, image = batch.annotations.spacing(local), partial(batch.annotations.item_image, local)
+        return Case(shape, batch.position, votes, spacing, batch.lookup(patterns), read, self._as_truth, image)
 
     def rows_of(self, index: int) -> np.ndarray:
         """Where the rows of a case's votes stand among those of :meth:`votes`; needs ``by_case``."""

@@ -91,6 +91,10 @@ class Votes:
 
     def labelled_counts(self) -> np.ndarray:
         """How many items or pixels each rater labelled, (raters,) float64."""
+        return self._labelled_counts.copy()
+
+    @cached_property
+    def _labelled_counts(self) -> np.ndarray:
         weights = None if (self.weight == 1).all() else self.weight[self.answers.item]
         return np.bincount(self.answers.rater, weights, minlength=self.n_raters).astype(np.float64)
 
@@ -136,9 +140,13 @@ def first_answers(answers: Answers, n_items: int) -> np.ndarray:
 
 def answer_cells(answers: Answers, n_raters: int, n_classes: int) -> np.ndarray:
     """Where each answer's rater and label begin in a flat table (raters, observed, true), in the smallest type."""
-    size = n_raters * n_classes**2
-    dtype: type = np.uint32 if size < 2**32 else np.int64
+    dtype = cell_type(n_raters, n_classes)
     return (answers.rater.astype(dtype) * dtype(n_classes) + answers.label.astype(dtype)) * dtype(n_classes)
+
+
+def cell_type(n_raters: int, n_classes: int) -> type:
+    """The smallest type of :func:`answer_cells`."""
+    return np.uint32 if n_raters * n_classes**2 < 2**32 else np.int64
 
 
 # -- the tuples of votes over the pixels of masks ----------------------------------------------------------------

@@ -50,5 +50,5 @@ class ZeroBasedSkill(WeightedVote):
         for number in range(1, self.max_iter + 1):
             if number % _STEPS_BETWEEN == 0:
                 step *= _REDUCTION
-            skill = skill + step * (agreement(votes, votes.vote_counts(skill[rater])) - skill)
+            skill = skill + step * (agreement(votes, skill) - skill)
         return np.where(np.bincount(rater, minlength=votes.n_raters) > 0, skill, 0.0), True

@@ -13,8 +13,8 @@ NIfTI, PNG, TIFF, NPY and, for images alone, JPEG are told apart by suffix. The 
 they have two or three. An image has the same axes, or one more for channels: the last of a NIfTI file, the first of an
 NPY array, the colours of a PNG or JPEG, the colours, channels or pages of a TIFF.
 
-A label table is one CSV or Parquet file with the columns item, rater, label. Its items may have pictures, one file each
-in a folder, or features, one row each in a file.
+A label table is a CSV or Parquet file, or a folder of Parquet files, with the columns item, rater, label. Its items may
+have pictures, one file each in a folder, or features, one row each in a file.
 
 These two are sources; ``sources`` holds one module for each, and what ``load`` and ``check`` ask. Others are what
 labelling tools export and how papers lay out their data; ``import_source`` turns them into a case folder or a table.

@@ -174,6 +174,15 @@ def is_table_folder(path: Path) -> bool:
     return (path / LABELS_FILE).is_file() and (path / DATASET_FILE).is_file() and not (path / RATERS).exists()
 
 
+def is_parquet_table(path: Path) -> bool:
+    """Whether it is a label table in several Parquet files: a folder of them with the columns item, rater, label."""
+    if not path.is_dir() or not any(path.glob("*.parquet")):
+        return False
+    from annotruth.io.table_parts import is_parquet_folder  # which loads a library of its own
+
+    return is_parquet_folder(path)
+
+
 def scan(folder: Path, report: Report, with_raters: bool = True, truth: Path | None = Path(TRUTH)) -> Layout:
     """List a case folder's files, reporting what does not belong; only what does is in the answer.
 

@@ -1,4 +1,4 @@
-"""Label tables: one CSV or Parquet file with a row per answer, read without keeping its text in memory, and written."""
+"""Label tables: CSV or Parquet with a row per answer, read whole without keeping its text in memory, and written."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
 from annotruth.data.annotations import Annotations
 from annotruth.data.answers import SYNONYMS, class_name, merge_answers, name_classes
 from annotruth.errors import InputError, shorten
+from annotruth.io.answer_kinds import advise_method
 from annotruth.io.names import from_cell, to_cell
 from annotruth.io.reading import refuse_irregular
 from annotruth.io.writing import atomic
@@ -23,7 +25,7 @@ from annotruth.validation import MISSING_LABEL
 
 SUFFIXES = (".csv", ".parquet")
 _MAX_HEAD = 2**22
-_EMPTY_CELLS = ["", "NA", "N/A", "NaN", "nan", "null", "NULL"]
+EMPTY_CELLS = ["", "NA", "N/A", "NaN", "nan", "null", "NULL"]
 _TRUTH_COLUMNS = {"item": SYNONYMS["item"], "truth": ("truth", "label")}
 
 
@@ -103,7 +105,12 @@ def read_truth(path: Path) -> dict[str, str]:
 
 
 def read_table(path: Path, columns: Mapping[str, tuple[str, ...]] = SYNONYMS) -> dict[str, Column]:
-    """Read columns of a CSV or Parquet file under the first of their possible names; CSV is taken as text."""
+    """Read columns of a CSV or Parquet file under the first of their possible names; CSV is taken as text.
+
+    Of a folder of Parquet files, those of all files.
+    """
+    if path.is_dir() and columns is SYNONYMS:
+        return _read_folder(path)
     is_csv = path.suffix.lower() == ".csv"
     try:
         refuse_irregular(path)
@@ -120,7 +127,7 @@ def read_table(path: Path, columns: Mapping[str, tuple[str, ...]] = SYNONYMS) ->
         raise InputError(f"{path}: the table has a head but no row. Add one for each {' and '.join(columns)}.")
     filled = {}
     for name in columns:
-        codes, values = _codes(table[name])
+        codes, values = column_codes(table[name])
         table = table.drop_columns(name)
         pa.default_memory_pool().release_unused()  # Arrow keeps freed memory: hundreds of MB, if it is let
         filled[name] = _named(codes, values.to_pylist(), is_csv)
@@ -131,13 +138,31 @@ def read_table(path: Path, columns: Mapping[str, tuple[str, ...]] = SYNONYMS) ->
     return filled
 
 
+def _read_folder(path: Path) -> dict[str, Column]:
+    from annotruth.io.table_parts import find_parts
+
+    files = list(dict.fromkeys(part.path for part in find_parts(path)))  # those with rows, once all are sound
+    tables = [read_table(file) for file in files]
+    return {name: _join([table[name] for table in tables]) for name in SYNONYMS}
+
+
+def _join(columns: Sequence[Column]) -> Column:
+    """The rows of several columns, one after the other."""
+    position: dict[str, int] = {}
+    codes = []
+    for column in columns:
+        numbers = [position.setdefault(name, len(position)) for name in column.names]
+        codes.append(np.array([*numbers, -1], dtype=np.int32)[column.codes])
+    return Column(np.concatenate(codes), list(position))
+
+
 def _named(codes: np.ndarray, values: Sequence[Any], is_csv: bool) -> Column:
     """A column of text; cells that hold nothing, as NaN or as empty text, count as such whatever the format."""
     position: dict[str, int] = {}
     numbers = np.full(len(values) + 1, -1, dtype=np.int32)  # the last is that of -1
     for code, value in enumerate(values):
         name = class_name(value)
-        if name not in _EMPTY_CELLS:
+        if name not in EMPTY_CELLS:
             name = from_cell(name) if is_csv else name
             numbers[code] = position.setdefault(name, len(position))
     unchanged = len(position) == len(values)
@@ -189,7 +214,24 @@ def write_truth_table(
     "item_1","dog"
     <BLANKLINE>
     """
-    return _write(Path(path), _label_columns(annotations, "truth", np.asarray(labels), probabilities))
+    items = pa.array(annotations.items, pa.string())
+    return _write(Path(path), _label_columns(items, annotations.classes, "truth", np.asarray(labels), probabilities))
+
+
+def truth_rows(
+    items: pa.Array, classes: Sequence[str], labels: np.ndarray, probabilities: np.ndarray, with_head: bool
+) -> bytes:
+    """Some rows of what :func:`write_truth_table` writes as CSV; the head stands above the first ones.
+
+    Examples
+    --------
+    >>> truth_rows(pa.array(["a"]), ["cat", "dog"], np.array([1]), np.array([[0.25, 0.75]]), with_head=False)
+    b'"a","dog",0.25,0.75\\n'
+    """
+    rows = pa.BufferOutputStream()
+    table = _without_formulas(_label_columns(items, classes, "truth", labels, probabilities))
+    pyarrow.csv.write_csv(table, rows, pyarrow.csv.WriteOptions(include_header=with_head))
+    return rows.getvalue().to_pybytes()
 
 
 def write_label_table(path: str | Path, annotations: Annotations, probabilities: np.ndarray) -> Path:
@@ -207,14 +249,14 @@ def write_label_table(path: str | Path, annotations: Annotations, probabilities:
     "item_1","dog",0.2,0.8
     <BLANKLINE>
     """
-    return _write(Path(path), _label_columns(annotations, "label", np.argmax(probabilities, axis=1), probabilities))
+    items, labels = pa.array(annotations.items, pa.string()), np.argmax(probabilities, axis=1)
+    return _write(Path(path), _label_columns(items, annotations.classes, "label", labels, probabilities))
 
 
-def _codes(column: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array]:
-    """Number a column's distinct values; give the numbers by row, -1 for nothing, and the values."""
-    if not pa.types.is_dictionary(column.type):
-        column = column.dictionary_encode()
-    chunks = column.unify_dictionaries().chunks
+def column_codes(column: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array]:
+    """Number a column's distinct values; give the numbers (rows,) int32, -1 for nothing, and the values."""
+    is_encoded = pa.types.is_dictionary(column.type)
+    chunks = (column.unify_dictionaries() if is_encoded else column.dictionary_encode()).chunks  # one for all chunks
     codes = np.concatenate([chunk.indices.fill_null(-1).to_numpy(zero_copy_only=False) for chunk in chunks])
     return codes.astype(np.int32, copy=False), chunks[0].dictionary
 
@@ -231,14 +273,14 @@ def csv_head(path: Path) -> tuple[list[str], str]:
 
 def _read_csv(path: Path, columns: Mapping[str, tuple[str, ...]]) -> pa.Table:
     names, delimiter = csv_head(path)
-    found = _find_columns(path, names, columns)
+    found = find_columns(path, names, columns)
     category = pa.dictionary(pa.int32(), pa.string())
     table = pyarrow.csv.read_csv(
         path,
         parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter),
         convert_options=pyarrow.csv.ConvertOptions(
             include_columns=list(found), column_types=dict.fromkeys(found, category),
-            null_values=_EMPTY_CELLS, strings_can_be_null=True,
+            null_values=EMPTY_CELLS, strings_can_be_null=True,
         ),
     )  # fmt: skip
     return table.rename_columns(list(found.values()))
@@ -246,7 +288,7 @@ def _read_csv(path: Path, columns: Mapping[str, tuple[str, ...]]) -> pa.Table:
 
 def _read_parquet(path: Path, columns: Mapping[str, tuple[str, ...]]) -> pa.Table:
     schema = pyarrow.parquet.read_schema(path)
-    found = _find_columns(path, schema.names, columns)
+    found = find_columns(path, schema.names, columns)
     for name, kind in ((name, schema.field(name).type) for name in found):
         if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
             raise InputError(f"{path}: the column {name!r} holds {kind}. Write one word or number per row.")
@@ -255,7 +297,7 @@ def _read_parquet(path: Path, columns: Mapping[str, tuple[str, ...]]) -> pa.Tabl
     return table.rename_columns(list(found.values()))
 
 
-def _find_columns(path: Path, names: Sequence[str], columns: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+def find_columns(path: Path, names: Sequence[str], columns: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
     """Give our name of each column by the file's name of it."""
     if not names:
         raise InputError(f"{path}: the file is empty. A table has the columns {', '.join(columns)}, and a row each.")
@@ -266,7 +308,7 @@ def _find_columns(path: Path, names: Sequence[str], columns: Mapping[str, tuple[
             other = f" (nor {', '.join(synonyms[1:])})"
             raise InputError(
                 f"{path}: there is no column {ours!r}{other} among {shorten(list(names), 10)}. "
-                f"The table needs the columns {', '.join(columns)}."
+                f"The table needs the columns {', '.join(columns)}.{advise_method(names)}"
             )
         if names.count(present[0]) > 1:
             raise InputError(f"{path}: there are two columns {present[0]!r}. Rename or remove the one not meant.")
@@ -275,11 +317,11 @@ def _find_columns(path: Path, names: Sequence[str], columns: Mapping[str, tuple[
 
 
 def _label_columns(
-    annotations: Annotations, column: str, labels: np.ndarray, probabilities: np.ndarray | None
+    items: pa.Array, classes: Sequence[str], column: str, labels: np.ndarray, probabilities: np.ndarray | None
 ) -> pa.Table:
-    columns = {"item": pa.array(annotations.items, pa.string()), column: _name_codes(labels, annotations.classes)}
+    columns = {"item": items, column: _name_codes(labels, classes)}
     if probabilities is not None:
-        for number, name in enumerate(annotations.classes):
+        for number, name in enumerate(classes):
             columns[f"probability of {name}"] = pa.array(np.asarray(probabilities, dtype=np.float32)[:, number])
     return pa.table(columns)
 
@@ -303,6 +345,8 @@ def _without_formulas(table: pa.Table) -> pa.Table:
 
 
 def _cells(names: pa.Array) -> pa.Array:
+    if not pc.any(pc.match_substring_regex(names, r"^'*[=+\-@\t\r]")).as_py():
+        return names
     return pa.array([None if name is None else to_cell(name) for name in names.to_pylist()], pa.string())
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from annotruth.nn.annotators import (
     AnnotatorModel,
     DrawingAnnotators,
+    EmbeddedAnnotators,
     FeatureAnnotators,
     FeaturePixelAnnotators,
     FeatureTable,
@@ -17,6 +18,7 @@ from annotruth.nn.annotators import (
     PixelAnnotators,
     PixelHeads,
     check_annotator_model,
+    item_embedding,
     rater_rows,
 )
 from annotruth.nn.backbones import AnySize, UNetDecoder, UNetEncoder, pad_end, unet
@@ -55,6 +57,7 @@ __all__ = [
     "Complement",
     "Confusion",
     "DrawingAnnotators",
+    "EmbeddedAnnotators",
     "FeatureAnnotators",
     "FeaturePixelAnnotators",
     "FeatureTable",
@@ -83,6 +86,7 @@ __all__ = [
     "dice_loss",
     "identity_scores",
     "is_labelled",
+    "item_embedding",
     "linear",
     "mlp",
     "monai_network",

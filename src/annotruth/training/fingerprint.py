@@ -16,7 +16,10 @@ from annotruth.validation import MISSING_PIXEL
 
 SAME_ORDER, FEWEST_ITEMS = 0.9, 5
 """Two classes have an order along an axis if it is the same in this share of the items that show both, of which there
-must be so many: mirrored along it, one would look like the other."""
+must be so many: mirrored along it, one would look like the other. Likewise one class that lies on the same side of the
+image's middle: of two kidneys only the left one may be of interest."""
+ASIDE = 2.0
+"""A class lies on one side if its centre is so many standard deviations off the middle: a disc, then, touches it."""
 PERCENTILES = (0.5, 99.5)
 """Of the values of foreground pixels: what lies beyond is clipped, where values range widely."""
 HOUNSFIELD = -200
@@ -33,6 +36,7 @@ class Fingerprint:
 
     Attributes
     ----------
+    size : (axes,) of the image, in pixels
     centre, spread : (axes,) mean and standard deviation of the positions of all pixels that anybody gave a class, in
         pixels, by the number of the class; background, class 0, is left out
     lowest, highest : (channels,) of all pixels
@@ -40,6 +44,7 @@ class Fingerprint:
     foreground : (channels, pixels) values of some of the pixels that anybody called something else than background
     """
 
+    size: np.ndarray
     centre: Mapping[int, np.ndarray]
     spread: Mapping[int, np.ndarray]
     lowest: np.ndarray
@@ -60,9 +65,9 @@ class Fingerprint:
         if len(found) > VALUES:  # evenly, so that nothing hangs on chance
             found = found[np.linspace(0, len(found) - 1, VALUES).astype(np.int64)]
         flat = pixels.reshape(len(pixels), anybody.size)
-        return cls(
-            centre, spread, flat.min(axis=1), flat.max(axis=1), (flat == np.round(flat)).all(axis=1), flat[:, found]
-        )
+        whole = (flat == np.round(flat)).all(axis=1)
+        size = np.array(labels.shape[1:])
+        return cls(size, centre, spread, flat.min(axis=1), flat.max(axis=1), whole, flat[:, found])
 
 
 def mirror_axes(items: Iterable[Fingerprint], axes: int) -> tuple[int, ...]:
@@ -70,12 +75,17 @@ def mirror_axes(items: Iterable[Fingerprint], axes: int) -> tuple[int, ...]:
 
     All but those along which two classes lie in the same order in nearly all items, as a left and a right kidney do:
     a network that learnt from mirrored images could not tell them apart. Classes lie one after the other along an axis
-    where their centres are farther apart than they spread (the mean of their standard deviations).
+    where their centres are farther apart than they spread (the mean of their standard deviations). For the same reason
+    an axis is left out if a class lies wholly on one side of the middle, the same one, in nearly all items: there may
+    be something like it on the other side that nobody marked.
 
     Examples
     --------
     >>> labels = np.zeros((1, 6, 6), dtype=np.uint8)
     >>> labels[0, 1:5, 0:2], labels[0, 1:5, 4:6] = 1, 2
+    >>> mirror_axes([Fingerprint.of(None, labels, classes=3)] * 5, axes=2)
+    (0,)
+    >>> labels[labels == 2] = 0
     >>> mirror_axes([Fingerprint.of(None, labels, classes=3)] * 5, axes=2)
     (0,)
     """
@@ -85,6 +95,9 @@ def mirror_axes(items: Iterable[Fingerprint], axes: int) -> tuple[int, ...]:
             apart = item.centre[other] - item.centre[one]
             clear = np.abs(apart) > (item.spread[one] + item.spread[other]) / 2
             order[one, other].append(np.sign(apart) * clear)
+        for number, centre in item.centre.items():
+            aside = centre - (item.size - 1) / 2
+            order[number, number].append(np.sign(aside) * (np.abs(aside) > ASIDE * item.spread[number]))
     ordered = np.zeros(axes, dtype=bool)
     for signs in order.values():
         if len(signs) >= FEWEST_ITEMS:

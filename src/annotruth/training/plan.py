@@ -18,8 +18,11 @@ from annotruth.nn import NetworkPlan, plan_network
 from annotruth.training.fingerprint import Fingerprint, clip_values, mirror_axes
 from annotruth.training.resample import grid_size, plan_spacing
 
-LARGEST_WHOLE = {2: 256, 3: 64}
-"""Side up to which images are trained on whole, by number of axes; larger ones are cut into patches of this side."""
+LARGEST_WHOLE = {2: 512, 3: 64}
+"""Side up to which images are trained on whole, by number of axes: slices of computed tomography are, so that left can
+be told from right."""
+PATCH_SIDE = {2: 256, 3: 64}
+"""Larger images are cut into patches of this side."""
 BATCH_PIXELS = 2**20
 """A batch holds at most this many pixels or voxels, unless batch_size says otherwise; see also below."""
 BATCH_ITEMS, FEWEST_STEPS = 16, 64
@@ -180,8 +183,9 @@ def _patch(shapes: Sequence[tuple[int, ...]], asked: Sequence[int] | None) -> tu
                 "out to train on whole images."
             )
         return patch
-    side = LARGEST_WHOLE[axes]
-    return None if (largest <= side).all() else tuple(int(min(side, length)) for length in largest)
+    if (largest <= LARGEST_WHOLE[axes]).all():
+        return None
+    return tuple(int(min(PATCH_SIDE[axes], length)) for length in largest)
 
 
 def _check_fields(where: str, record: type, given: Mapping[str, Any]) -> None:

@@ -64,6 +64,20 @@ def test_sums_are_those_of_the_compiled_loops(name: str, problem: Problem) -> No
         np.testing.assert_allclose(plain, compiled, atol=1e-11)
 
 
+def test_weighted_votes_are_those_of_the_compiled_loops(problem: Problem) -> None:
+    start, rater, label, gold = (problem[each] for each in ("start", "rater", "label", "gold"))
+    weight = np.append(np.arange(RATERS - 1.0), -1.0)
+    found = []
+    for loops in (em_kernels, few):
+        right, posterior = np.zeros(RATERS + 16), np.zeros((ROWS, CLASSES))
+        for part in ((3, ROWS), (0, 3)):
+            loops.agree_rows(*part, start, rater, label, problem["weight"], gold, weight, 1e-9, right, CLASSES)
+            loops.weighted_rows(*part, start, rater, label, gold, weight, np.full(CLASSES, 0.25), posterior)
+        found.append((right, posterior))
+    for compiled, plain in zip(*found):
+        np.testing.assert_allclose(plain, compiled, atol=1e-11)
+
+
 def test_linked_raters_are_those_of_the_compiled_loop(problem: Problem) -> None:
     for n_answers in (0, 1, 9, len(problem["item"])):
         item, rater = problem["item"][:n_answers], problem["rater"][:n_answers]

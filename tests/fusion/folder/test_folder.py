@@ -30,10 +30,18 @@ NEEDED = {"kos": {"foreground": "land"}, "ordinal-dawid-skene": {"ordered": True
 """What these methods must be told of three classes without an order."""
 
 
+def write_images(cases: Path) -> None:
+    (cases / "images").mkdir()
+    for case in CASES:
+        np.save(cases / "images" / f"{case}.npy", np.random.default_rng(0).normal(size=(1, 24, 20)).astype(np.float32))
+
+
 @pytest.mark.parametrize("scope", ["dataset", "case"])
 @pytest.mark.parametrize("method", method_names())
 def test_results_are_the_estimators(note: Read, cases: Path, out: Path, method: str, scope: str) -> None:
     options = NEEDED.get(method, {})
+    if make_estimator(method).looks_at_images:
+        write_images(cases)
     fusion = fuse(cases, out, method, scope=scope, options=options)
     expected = make_estimator(method, scope, options).fit(at.load(cases))
     assert fusion.set_aside == fusion.warnings == []
@@ -63,6 +71,34 @@ def test_smoothed_and_one_class_results_are_the_estimators(note: Read, cases: Pa
     assert note(out)["pixel_values"] == {"not land": 0, "land": 1}
 
 
+def test_models_with_images_ask_for_them_before_anything_is_made(cases: Path, out: Path) -> None:
+    with pytest.raises(InputError, match="NonLocalSTAPLE needs the images"):
+        fuse(cases, out, "non-local-staple")
+    with pytest.raises(InputError, match="ranking='atlases' needs the images"):
+        fuse(cases, out, "steps", options={"ranking": "atlases"})
+    assert not out.exists()
+    write_images(cases)
+    with pytest.raises(InputError, match="6 channels"):
+        fuse(cases, out, "non-local-staple", options={"atlases": True})
+
+
+def test_distances_in_a_folder_know_the_spacing(tmp_path: Path, out: Path) -> None:
+    nibabel = pytest.importorskip("nibabel")
+    rng = np.random.default_rng(0)
+    for rater in ("ann", "bob", "cy"):
+        (tmp_path / "cases" / "raters" / rater).mkdir(parents=True)
+        mask = (rng.random((8, 9, 5)) < 0.4).astype(np.uint8)
+        image = nibabel.Nifti1Image(mask, np.diag([0.5, 0.5, 4.0, 1.0]))
+        nibabel.save(image, tmp_path / "cases" / "raters" / rater / "case_0.nii.gz")
+    fuse(tmp_path / "cases", out, "shape-based")
+    written = np.asanyarray(nibabel.load(out / "labels" / "case_0.nii.gz").dataobj)
+    annotations = at.load(tmp_path / "cases")
+    assert annotations.spacing(0) == (0.5, 0.5, 4.0)
+    np.testing.assert_array_equal(written, at.ShapeBasedAverage().fit(annotations).predict_item(0))
+    blind = at.Annotations.from_masks(annotations.masks)
+    assert (written != at.ShapeBasedAverage().fit(blind).predict_item(0)).any()
+
+
 def test_a_table_gives_a_table(note: Read, tmp_path: Path, out: Path) -> None:
     table = tmp_path / "answers.csv"
     table.write_text("item,rater,label\na,ann,cat\na,bob,dog\na,cy,cat\nb,ann,dog\nb,bob,dog\nb,cy,dog\n")
@@ -74,6 +110,14 @@ def test_a_table_gives_a_table(note: Read, tmp_path: Path, out: Path) -> None:
     rater = next(csv.DictReader((out / "raters.csv").open()))
     assert (rater["rater"], rater["labelled items"]) == ("ann", "2")
     assert note(out)["items"] == 2
+
+
+def test_one_class_of_a_table_against_all_others(note: Read, tmp_path: Path, out: Path) -> None:
+    table = tmp_path / "answers.csv"
+    table.write_text("item,rater,label\na,ann,cat\na,bob,dog\na,cy,cat\nb,ann,dog\nb,bob,dog\nb,cy,cow\n")
+    fuse(table, out, "staple", options={"foreground": "dog"})
+    assert [row["truth"] for row in csv.DictReader((out / "truth.csv").open())] == ["not dog", "dog"]
+    assert note(out)["classes"] == ["not dog", "dog"]
 
 
 def test_known_masks_are_taken_as_they_are(cases: Path, out: Path, tmp_path: Path) -> None:
@@ -257,7 +301,7 @@ def test_doubts_about_the_truth_are_noted(note: Read, cases: Path, out: Path) ->
 @pytest.mark.parametrize(
     ("method", "options", "message"),
     [
-        ("stable", {}, "Unknown method 'stable'. Known: dawid-skene, glad, .*, staple, wawa"),
+        ("stable", {}, "Unknown method 'stable'. Known: clustered-dawid-skene, .*, staple, .*wawa"),
         ("staple", {"windows": 3}, "staple has no option 'windows'. Its options: .*smoothing"),
         ("majority", {"tol": 3}, "majority has no option 'tol'. It has none"),
         ("staple", {"max_iter": "many"}, "max_iter must be a whole number"),

@@ -27,3 +27,8 @@ def row_loops(n_answers: int) -> Any:
 def pixel_loops(n_pixels: int) -> Any:
     """The module of passes over so many pixels, for tuples of votes that can be numbered."""
     return import_module(f"{__name__}.{'few' if n_pixels <= FEW_PIXELS else 'pattern_kernels'}")
+
+
+def table_loops(n_answers: int) -> Any:
+    """The module of loops that sort so many answers by item."""
+    return import_module(f"{__name__}.{'few' if n_answers <= FEW_ANSWERS else 'table_kernels'}")

@@ -1,9 +1,12 @@
-"""The loops of ``em_kernels`` and ``pattern_kernels`` in NumPy, under the same names and arguments.
+"""The loops of ``em_kernels``, ``pattern_kernels`` and ``table_kernels`` in NumPy, under the same names and arguments.
 
 Loading Numba takes longer than fusing a hundred pictures; a process that meets only few votes never loads it.
 """
 
 from __future__ import annotations
+
+import zlib
+from itertools import pairwise
 
 import numpy as np
 
@@ -75,6 +78,47 @@ def count_rows(
     _add_rows(first, last, start, cell, posterior[first:last], counts, np.zeros(posterior.shape[1]))
 
 
+def agree_rows(
+    first: int,
+    last: int,
+    start: np.ndarray,
+    rater: np.ndarray,
+    label: np.ndarray,
+    row_weight: np.ndarray,
+    gold: np.ndarray,
+    weight: np.ndarray,
+    tie: float,
+    right: np.ndarray,
+    n_classes: int,
+) -> None:
+    row, own = _rows(first, last, start), slice(start[first], start[last])
+    score = _add_votes(row, last - first, n_classes, label[own], weight[rater[own]])
+    best = (score >= score.max(axis=1, keepdims=True) - tie).argmax(axis=1)
+    best = np.where(gold[first:last] >= 0, gold[first:last], best)
+    np.add.at(right, rater[own], np.where(best[row] == label[own], row_weight[first:last][row], 0.0))
+
+
+def weighted_rows(
+    first: int,
+    last: int,
+    start: np.ndarray,
+    rater: np.ndarray,
+    label: np.ndarray,
+    gold: np.ndarray,
+    weight: np.ndarray,
+    prior: np.ndarray,
+    posterior: np.ndarray,
+) -> None:
+    n_classes, own = posterior.shape[1], slice(start[first], start[last])
+    score = _add_votes(_rows(first, last, start), last - first, n_classes, label[own], weight[rater[own]])
+    total = score.sum(axis=1, keepdims=True)
+    share = np.where(total > 0, score / np.where(total > 0, total, 1.0), 1 / n_classes)
+    answered = np.diff(start[first : last + 1])[:, None] > 0
+    posterior[first:last] = np.where(answered, share, prior)
+    known = np.flatnonzero(gold[first:last] >= 0)
+    posterior[first + known] = np.eye(n_classes)[gold[first:last][known]]
+
+
 def first_linked(item: np.ndarray, rater: np.ndarray, n_raters: int) -> np.ndarray:
     linked = item[1:] == item[:-1]
     one, other = rater[:-1][linked], rater[1:][linked]
@@ -116,6 +160,18 @@ def write_dense(
             np.take(values, code, out=target[begin:end], mode="clip")
         known &= bool((out[0, begin:end] != unknown).all())
     return known
+
+
+def hash_names(offsets: np.ndarray, content: np.ndarray) -> np.ndarray:
+    text = content.tobytes()
+    return np.array([zlib.crc32(text[a:b]) for a, b in pairwise(offsets)], dtype=np.uint32)
+
+
+def group_answers(
+    item: np.ndarray, rater: np.ndarray, label: np.ndarray, n_items: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    order = np.lexsort((rater, item))
+    return item[order], rater[order], label[order]
 
 
 def _blocks(first: int, last: int) -> list[tuple[int, int]]:
@@ -161,6 +217,11 @@ def _weigh(
     for each in np.intersect1d(ruled_out, known):
         score[each] = np.where(np.arange(n_classes) == gold[first + each], 0.0, -np.inf)
     return np.exp(score - best[:, None]), best
+
+
+def _add_votes(row: np.ndarray, n_rows: int, n_classes: int, label: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """The sum (rows, classes) of the weights of votes."""
+    return np.bincount(row * n_classes + label, weight, n_rows * n_classes).reshape(n_rows, n_classes)
 
 
 def _rows(first: int, last: int, start: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ OUT/fusion.json                  settings, all that was learnt, warnings, cases 
 
 A case folder is gone through twice: votes are counted case by case, and what was learnt from the counts is looked up
 and written case by case. With ``scope="case"`` once is enough. In both, cases may go to workers; the results do not
-depend on who did the work.
+depend on who did the work. A label table is read whole, or in parts if it is large: :mod:`annotruth.fusion.stream`.
 """
 
 from __future__ import annotations
@@ -63,6 +63,7 @@ if TYPE_CHECKING:
 
 _MIN_SHARED_VOTES = 2**27  # pixels times raters: with fewer, processes would take longer to start than to work
 _MAX_BYTES_AT_WORK, _BYTES_PER_CLASS = 2**30, 8  # of the cases that threads have in hand; per class, of a pixel
+_MAX_NUMBERED_CLASSES = 20  # up to which numbers may be grades, however rarely each was given
 RATERS, TRUTH_TABLE = "raters.csv", "truth.csv"
 Progress = Callable[[str, int, int], None]
 """Told what is being done, how many cases are done, of how many."""
@@ -105,6 +106,7 @@ def fuse(
     options: Mapping[str, Any] | None = None,
     gold: str | Path | None = None,
     duplicates: str = "error",
+    stream: bool = False,
     jobs: int = 1,
     scheduler: str | None = None,
     overwrite: bool = False,
@@ -114,7 +116,7 @@ def fuse(
 
     Parameters
     ----------
-    source : a case folder, or a label table (.csv, .parquet)
+    source : a case folder, or a label table (.csv, .parquet, or a folder of .parquet)
     output : a new or empty folder, unless ``overwrite``
     method : one of :func:`annotruth.fusion.registry.method_names`, or "auto": the one that foretells held-out raters
         best, see :func:`annotruth.fusion.auto.choose`
@@ -122,7 +124,10 @@ def fuse(
     options : further parameters of the method's estimator
     gold : known truth: a folder of masks, ``<case>.<ext>``; for a label table, a table with columns item and truth
     duplicates : for a label table, as :func:`annotruth.load` takes it
-    jobs, scheduler : processes on this machine, or the address of a Dask scheduler, to share the cases of a folder
+    stream : read a label table in parts and keep its answers on disk, as is done with one of more than 20 million rows
+        by methods that can: dawid-skene, staple, majority and mean
+    jobs : processes on this machine, to share the cases of a folder
+    scheduler : address of a Dask scheduler, whose workers share the cases of a folder, or the parts of a label table
 
     Notes
     -----
@@ -140,11 +145,15 @@ def fuse(
     "a","cat",1,0
     <BLANKLINE>
     """
+    from annotruth.fusion.folder.tables import fuse_streamed, fuse_whole, reads_in_parts, refuse_parts
+
     started = time.perf_counter()
     source, output = Path(source), Path(output)
     if scheduler is not None:  # whose workers have working directories of their own
         source, output = source.resolve(), output.resolve()
     kind = find_source(source)
+    if stream or scheduler is not None:
+        refuse_parts(kind, source, method, stream)
     refuse_used_folder(output, overwrite)
     known = None if gold is None else kind.find_truth(Path(gold))
     with only_writer(output), keeping_masks():
@@ -157,7 +166,10 @@ def fuse(
                 run = _FolderRun(estimator, kind, source, known, output, others, scheduler is not None, progress)
                 fusion, more = run(overwrite)
             else:
-                fusion, more = _fuse_table(estimator, source, known, output, overwrite, duplicates)
+                cluster = across if scheduler is not None else None
+                in_parts = choice is None and reads_in_parts(kind, source, estimator, stream or scheduler is not None)
+                fuse_table = partial(fuse_streamed, cluster, progress) if in_parts else fuse_whole
+                fusion, more = fuse_table(estimator, source, known, output, overwrite, duplicates)
         fusion.choice = choice
         content = {
             "annotruth": annotruth.__version__, "finished": True, "source": source, "gold": gold, "method": method,
@@ -203,10 +215,10 @@ class _FolderRun:
         if self._truth is not None and not annotations.has_truth:
             reason = problems[0] if problems else "The files are named after the cases, <case>.<ext>."
             raise InputError(f"{self._truth}: the folder holds the truth of no case that can be fused. {reason}")
-        _check_settings(self._work.estimator, annotations)
+        check_settings(self._work.estimator, annotations)
         fresh_folder(self._output, overwrite)
         self._share_work(annotations)
-        with _noting_warnings() as noted:
+        with noting_warnings() as noted:
             by_case = self._work.estimator.scope == "case"
             fused, patterns = self._fuse_each(annotations) if by_case else self._fuse_all(annotations)
         labelled = np.stack([(case.votes != MISSING_PIXEL).any(axis=1) for case in patterns]).sum(axis=0)
@@ -340,7 +352,8 @@ class _CaseWork:
             kind="masks", items=case.items, raters=case.raters, classes=case.classes,
             masks=[case.item_masks(0, checked=False)],
             truth=None if self.gold is None else [case.item_truth(0)],
-            sources=case.sources, pixel_values=case.pixel_values,
+            images=[case.item_image(0)] if self.estimator.looks_at_images else None,
+            sources=case.sources, pixel_values=case.pixel_values, spacing=[case.spacing(0)],
         )  # fmt: skip
 
     def _write(self, case: Annotations, labels: np.ndarray, posterior: np.ndarray) -> list[Path]:
@@ -354,7 +367,27 @@ def _choose(kind: Source, source: Path, duplicates: str, options: Mapping[str, A
 
     if options:
         raise InputError(f"Options belong to a method: name one to set {', '.join(options)}, instead of auto.")
-    return choose(kind.load_sound(source)[0] if kind.kind == "masks" else load(source, duplicates=duplicates))
+    if kind.kind == "masks":
+        return choose(kind.load_sound(source)[0])
+    annotations = load(source, duplicates=duplicates)
+    refuse_measurements(source, annotations)
+    return choose(annotations)
+
+
+def refuse_measurements(source: Path, annotations: Annotations) -> None:
+    """Refuse numbers that are no classes: hardly any of them was given twice, and not all are whole."""
+    n_answers, n_classes = len(annotations.answers), len(annotations.classes)
+    if n_answers >= 2 * n_classes or n_classes <= _MAX_NUMBERED_CLASSES:
+        return
+    try:
+        numbers = np.array(annotations.classes, dtype=np.float64)
+    except ValueError:
+        return
+    if not (numbers == np.rint(numbers)).all():
+        raise InputError(
+            f"{source}: the labels are numbers, {n_classes:,} different ones in {n_answers:,} answers, and so no "
+            "classes. Take --method continuous-staple, which learns each rater's bias and noise."
+        )
 
 
 def _single_cases(annotations: Annotations) -> list[Annotations]:
@@ -372,28 +405,7 @@ def _guarded(work: Callable[..., Any], task: tuple[Any, ...]) -> Any:
         return SetAside(name, f"Item {name}: there is not enough memory to fuse it.")
 
 
-def _fuse_table(
-    estimator: FusionEstimator, source: Path, truth: Path | None, output: Path, overwrite: bool, duplicates: str
-) -> tuple[Fusion, dict[str, Any]]:
-    from annotruth.fusion.suspects import suspect_raters
-    from annotruth.io.tables import read_truth, write_truth_table
-
-    annotations = load(source, truth, duplicates=duplicates)
-    _check_settings(estimator, annotations)
-    with _noting_warnings() as noted:
-        fused = estimator.fit(annotations, None if truth is None else read_truth(truth))
-    fresh_folder(output, overwrite)
-    labels, probabilities = np.asarray(fused.predict()), np.asarray(fused.predict_proba())
-    named = Annotations(
-        kind="labels", items=fused.items_, raters=fused.raters_, classes=fused.classes_, answers=annotations.answers
-    )
-    write_truth_table(output / TRUTH_TABLE, named, labels, probabilities)
-    write_raters(output / RATERS, fused, {"labelled items": fused.labelled_counts_})
-    noted += suspect_raters(named, fused.prior_, fused.confusion_) if len(fused.classes_) > 1 else []
-    return Fusion(fused, output, [], noted), {"items": len(fused.items_)}
-
-
-def _check_settings(estimator: FusionEstimator, annotations: Annotations) -> None:
+def check_settings(estimator: FusionEstimator, annotations: Annotations) -> None:
     """Refuse settings that do not go with the annotations, before any label is read."""
     try:
         estimator.check(annotations)
@@ -406,7 +418,7 @@ def _check_settings(estimator: FusionEstimator, annotations: Annotations) -> Non
 
 
 @contextmanager
-def _noting_warnings() -> Iterator[list[Warning]]:
+def noting_warnings() -> Iterator[list[Warning]]:
     """Collect the warnings that come with an estimate, and pass on any others."""
     noted: list[Warning] = []
     with warnings.catch_warnings(record=True) as caught:

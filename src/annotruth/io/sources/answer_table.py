@@ -9,6 +9,7 @@ import pandas as pd
 
 from annotruth.data.answers import SYNONYMS
 from annotruth.errors import InputError, shorten
+from annotruth.io.answer_kinds import kind_of
 from annotruth.io.contents import Contents
 from annotruth.io.crowd import (
     COLUMNS,
@@ -78,6 +79,8 @@ class AnswerTable(ImportSource):
     def matches(self, path: Path) -> bool:
         head = read_head(path)
         if not head or any(name.startswith(("Answer.", "OUTPUT:")) for name in head):
+            return False
+        if kind_of(head) is not None:  # answers that are no classes, which fuse takes under methods of their own
             return False
         ours = all(any(name in head for name in SYNONYMS[column]) for column in COLUMNS)
         if ours:  # a label table as it should be, unless only its file is of another kind

@@ -26,6 +26,7 @@ from annotruth.io.case_files import (
     Layout,
     Survey,
     by_number,
+    is_parquet_table,
     is_table_folder,
     list_files,
     read_settings,
@@ -60,7 +61,7 @@ class CaseFolder(Source):
     general = True
 
     def matches(self, path: Path) -> bool:
-        return path.is_dir() and not is_table_folder(path)
+        return path.is_dir() and not is_table_folder(path) and not is_parquet_table(path)
 
     def is_plain(self, path: Path) -> bool:
         """Whether it is described, and there is a mask where masks belong: looking through all files takes its time."""

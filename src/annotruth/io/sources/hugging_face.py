@@ -15,6 +15,7 @@ import pyarrow.parquet
 from annotruth.data.annotations import Lazy
 from annotruth.data.answers import SYNONYMS
 from annotruth.errors import InputError, shorten
+from annotruth.io.case_files import is_parquet_table
 from annotruth.io.contents import Contents, Item, safe_name
 from annotruth.io.crowd import short_text, take_answers
 from annotruth.io.parquet_pictures import find_pictures, picture_column
@@ -55,7 +56,7 @@ class HuggingFace(ImportSource):
     }
 
     def matches(self, path: Path) -> bool:
-        return path.is_dir() and not (path / "raters").is_dir() and bool(_files(path))
+        return path.is_dir() and not (path / "raters").is_dir() and bool(_files(path)) and not is_parquet_table(path)
 
     def read(
         self,

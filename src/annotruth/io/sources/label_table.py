@@ -1,4 +1,4 @@
-"""Label tables: one CSV or Parquet file with a row per answer, and pictures or features of the items beside it."""
+"""Label tables: CSV or Parquet with a row per answer, and pictures or features of the items beside it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,14 @@ import numpy as np
 
 from annotruth.data.annotations import Annotations, Lazy
 from annotruth.errors import InputError, shorten
-from annotruth.io.case_files import IMAGES, LABELS_FILE, TRUTH_FILE, is_table_folder, list_files
+from annotruth.io.case_files import (
+    IMAGES,
+    LABELS_FILE,
+    TRUTH_FILE,
+    is_parquet_table,
+    is_table_folder,
+    list_files,
+)
 from annotruth.io.features import read_features
 from annotruth.io.files import image_header, read_image
 from annotruth.io.problems import Problem, Progress, Report, only_rater, place, refuse, reporting
@@ -34,17 +41,18 @@ MANY_ANSWERS = 5
 
 @register
 class LabelTable(Source):
-    """One file with the columns item, rater, label; truth in a second one with the columns item and truth."""
+    """A file, or a folder of Parquet files, with the columns item, rater, label; truth in one with item and truth."""
 
     name = "label table"
-    description = "a CSV or Parquet file with the columns item, rater, label"
+    description = "a CSV or Parquet file, or a folder of Parquet files, with the columns item, rater, label"
     kind = "labels"
     inputs = ("truth", "images", "features", "duplicates")
     suffixes = SUFFIXES
     general = True
 
     def matches(self, path: Path) -> bool:
-        return is_table_folder(path) or (path.is_file() and path.suffix.lower() in SUFFIXES)
+        in_file = path.is_file() and path.suffix.lower() in SUFFIXES
+        return in_file or is_table_folder(path) or is_parquet_table(path)
 
     def load(  # type: ignore[override]  # the inputs that it declares
         self,
@@ -56,7 +64,7 @@ class LabelTable(Source):
         duplicates: str = "error",
     ) -> Annotations:
         """Load the answers, and put pictures or features to the items."""
-        path, truth, images = _in_folder(path, truth, images, features)
+        path, truth, images = in_folder(path, truth, images, features)
         table = load_table(path, truth, duplicates)
         _refuse_both(images, features)
         if features is not None:
@@ -85,7 +93,7 @@ class LabelTable(Source):
         features: Path | None = None,
         duplicates: str = "error",
     ) -> None:
-        path, truth, images = _in_folder(path, truth, images, features)
+        path, truth, images = in_folder(path, truth, images, features)
         items = _check_answers(path, report, duplicates)
         with reporting(report, path):
             _refuse_both(images, features)
@@ -100,10 +108,10 @@ class LabelTable(Source):
                 read_features(features).of(items, features)
 
 
-def _in_folder(
-    path: Path, truth: Path | None, images: Path | None, features: Path | None
+def in_folder(
+    path: Path, truth: Path | None = None, images: Path | None = None, features: Path | None = None
 ) -> tuple[Path, Path | None, Path | None]:
-    """The files in such a folder, as far as others are not given."""
+    """Table, truth and pictures in a folder that an import made, as far as others are not given."""
     if not is_table_folder(path):
         return path, truth, images
     if truth is None and (path / TRUTH_FILE).is_file():

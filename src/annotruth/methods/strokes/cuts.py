@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from annotruth.errors import InputError
+from annotruth.fusion._em.cuts import max_flow
 
 CLUSTERS = 4
 """Kinds of pixels among the marked ones of either side."""
@@ -22,15 +23,6 @@ def opencv() -> ModuleType:
     except ImportError as error:
         raise InputError("GrabCut needs OpenCV: install annotruth[cuts], or opencv-python-headless.") from error
     return cv2
-
-
-def max_flow() -> ModuleType:
-    """PyMaxflow, or a word on how to get it."""
-    try:
-        import maxflow
-    except ImportError as error:
-        raise InputError("The graph cut needs PyMaxflow: install annotruth[cuts], or PyMaxflow.") from error
-    return maxflow
 
 
 def grab_cut(image: np.ndarray, inside: np.ndarray, outside: np.ndarray, maybe: np.ndarray) -> np.ndarray:

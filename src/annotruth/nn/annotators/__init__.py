@@ -2,6 +2,7 @@
 
 from annotruth.nn.annotators.base import AnnotatorModel, check_annotator_model
 from annotruth.nn.annotators.drawn import DrawingAnnotators
+from annotruth.nn.annotators.embedded import EmbeddedAnnotators, item_embedding
 from annotruth.nn.annotators.marking import Marking
 from annotruth.nn.annotators.per_rater import (
     GlobalAnnotators,
@@ -16,6 +17,7 @@ from annotruth.nn.annotators.rater_features import FeatureAnnotators, FeaturePix
 __all__ = [
     "AnnotatorModel",
     "DrawingAnnotators",
+    "EmbeddedAnnotators",
     "FeatureAnnotators",
     "FeaturePixelAnnotators",
     "FeatureTable",
@@ -28,5 +30,6 @@ __all__ = [
     "PixelAnnotators",
     "PixelHeads",
     "check_annotator_model",
+    "item_embedding",
     "rater_rows",
 ]
