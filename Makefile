@@ -77,6 +77,7 @@ bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks.loss
 	$(BIN)/python -m benchmarks.training
 	$(BIN)/python -m benchmarks.modules
+	$(BIN)/python -m benchmarks.desk
 
 clean:
 	rm -rf $(VENV) $(REFERENCES) build dist site runs .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

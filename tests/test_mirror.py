@@ -16,6 +16,7 @@ TOPICS = {
     "test_packages.py": "wheel and source package as they are built",
     "cli/test_drawings.py": "coarse drawings go through simulate, check, train and report",
     "cli/test_labels.py": "a label table goes through all verbs, on one study that is trained on once",
+    "desk/test_browser.py": "the desk in a real browser, which takes its time and is not everywhere",
     "docs/test_docstrings.py": "docstrings as the site shows them",
     "docs/test_shown_commands.py": "holds the documentation against the command line",
     "docs/test_tables.py": "tables of the documentation follow from the code",
@@ -54,6 +55,7 @@ LONG = 60
 
 TESTED_ELSEWHERE = {
     "cli/printing.py": "cli/test_compare.py",
+    "desk/cases.py": "desk/test_app.py",  # which asks for cases as pages do
     "experiments/core/writing.py": "experiments/core/test_runner.py",  # which reads what is written
     "experiments/tables/cifar10.py": "experiments/tables/test_tables.py",
     "experiments/tables/networks.py": "experiments/tables/test_tables.py",

@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-EVERY = 34
+EVERY = 48
 
 
 def test_there_are_at_least_600_distinct_bad_inputs() -> None:

@@ -23,6 +23,7 @@ from annotruth.cli.predict import predict
 from annotruth.cli.printing import plain_warnings, say
 from annotruth.cli.report import report
 from annotruth.cli.reproduce import reproduce
+from annotruth.cli.serve import serve
 from annotruth.cli.simulate import simulate
 from annotruth.cli.train import train
 from annotruth.errors import AnnotruthError, InputError
@@ -74,6 +75,7 @@ EXAMPLES: dict[Callable[..., None], str] = {
     compare: "compare cases/ -o compared/",
     predict: "predict runs/first new_images/ -o labelled/",
     next_: "next labels.csv --budget 100 -o queue.csv",
+    serve: "serve cases/ --rater ann",
     report: "report runs/first",
     reproduce: "reproduce zhang2020-mnist --quick",
 }

@@ -79,7 +79,7 @@ def find_doubt(probability: np.ndarray, classes: tuple[str, ...], labelled: bool
     weight = np.bincount(row, share)
     posterior = np.stack([np.bincount(row, share * column) for column in doubtful.T], axis=1) / weight[:, None]
     sure = float(best.sum(dtype=np.float64) - best[pixels].sum(dtype=np.float64))
-    words = "nobody has labelled it" if not labelled else _describe(doubtful, number, area, classes)
+    words = "nobody has labelled it" if not labelled else describe_regions(doubtful, number, area, classes)
     return CaseRows(posterior, weight, np.bincount(row).astype(np.float64), sure, flat.shape[1], words)
 
 
@@ -96,7 +96,15 @@ def _alike(posterior: np.ndarray) -> np.ndarray:
     return row
 
 
-def _describe(posterior: np.ndarray, number: np.ndarray, area: np.ndarray, classes: tuple[str, ...]) -> str:
+def describe_regions(posterior: np.ndarray, number: np.ndarray, area: np.ndarray, classes: tuple[str, ...]) -> str:
+    """Say what there is to be seen of regions of doubt.
+
+    Parameters
+    ----------
+    posterior : (pixels in doubt, classes)
+    number : (pixels in doubt,) the region of each, from 1 up
+    area : (regions + 1,) pixels of each region
+    """
     count = len(area) - 1
     if count <= 0:
         return "no pixel is in doubt"
