@@ -63,7 +63,15 @@ def line(row: Row) -> list[str]:
     ]
 
 
-def report(name: str, title: str, before: str, after: str, rows: Iterable[Row], seed: int) -> int:
+def report(
+    name: str,
+    title: str,
+    before: str,
+    after: str,
+    rows: Iterable[Row],
+    seed: int,
+    folder: Path = ROOT / "docs" / "results",
+) -> int:
     """Measure the rows, print each, and write them to ``docs/results/<name>.md`` and ``.json`` between two paragraphs.
 
     Gives 0 if every target was reached, else 1: what the process exits with.
@@ -78,7 +86,6 @@ def report(name: str, title: str, before: str, after: str, rows: Iterable[Row], 
     about |= {"torch": version("torch"), "threads": torch.get_num_threads()}
     found = {"machine": about, "seed": seed, "rows": [asdict(row) | {"passed": row.passed} for row in measured]}
     parts = [f"# {title}", before, "\n".join(_table(measured)), after, _measured_on(about, seed)]
-    folder = ROOT / "docs" / "results"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.json").write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n")
     (folder / f"{name}.md").write_text("\n\n".join(part for part in parts if part) + "\n")

@@ -77,6 +77,10 @@ def test_costs_from_durations(annotruth: Run, labels: Path, tmp_path: Path) -> N
         (("--budget", 5, "--costs", "COSTS", "--durations", "t"), "not by both"),
         (("--budget", 5, "--durations", "t"), "no column 't'"),
         (("--budget", 5, "--run", "RUN"), "there is no such run"),
+        (("--budget", 5, "--gold", "90%"), "at most 50%"),
+        (("--budget", 5, "--gold", "5%", "--gold", "6%"), "one share of hidden gold"),
+        (("--budget", 5, "--strategy", "bald"), "more than one run"),
+        (("--budget", 5, "--kinds", "COSTS"), "no column 'item'"),
     ],
 )
 def test_wrong_use(
@@ -102,6 +106,26 @@ def test_known_truth_is_not_bought_again(annotruth: Run, labels: Path, tmp_path:
     queue = tmp_path / "queue.csv"
     assert annotruth("next", labels, "--budget", 40, "--gold", gold, "--method", "dawid-skene", "-o", queue).code == 0
     assert not set(pd.read_csv(queue)["item"]) & {f"item_{number}" for number in range(20)}
+
+
+def test_a_share_of_hidden_gold(annotruth: Run, labels: Path, tmp_path: Path) -> None:
+    gold, queue = tmp_path / "gold.csv", tmp_path / "queue.csv"
+    gold.write_text("item,truth\n" + "".join(f"item_{number},cat\n" for number in range(20)))
+    ended = annotruth("next", labels, "--budget", 20, "--gold", gold, "--gold", "10%", "-o", queue)
+    assert ended.code == 0
+    assert "Keep it from the raters" in ended.out
+    hidden = pd.read_csv(tmp_path / "queue.gold.csv")
+    assert len(hidden) >= 1
+    assert set(hidden["item"]) <= {f"item_{number}" for number in range(20)}
+
+
+def test_costs_by_kind_learnt_from_durations(annotruth: Run, labels: Path, tmp_path: Path) -> None:
+    table = pd.read_csv(labels)
+    table["seconds"], table["kind"] = 10, "small"
+    table.to_csv(labels, index=False)
+    given = ("--durations", "seconds", "--kinds", labels)
+    assert annotruth("next", labels, "--budget", 50, *given, "-o", tmp_path / "queue.csv").code == 0
+    assert pd.read_csv(tmp_path / "queue.csv")["cost"].dropna().tolist() == [10.0] * 5
 
 
 def test_masks_of_which_one_is_bad(annotruth: Run, tmp_path: Path) -> None:

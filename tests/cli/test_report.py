@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,20 @@ def test_reporting(annotruth: Run, home: Path, out: Path) -> None:
     assert "in a browser" in ended.out
     page = (out / "seen.html").read_text()
     assert all(rater in page for rater in RATERS)
+
+
+def test_the_queue_in_the_report_and_a_page_for_each_rater(annotruth: Run, home: Path, out: Path) -> None:
+    cases = Path(shutil.copytree(home / "cases", out / "cases"))
+    next(iter((cases / "raters").glob("good/*"))).unlink()
+    queue = out / "queue.csv"
+    assert annotruth("next", cases, "--budget", 1, "--strategy", "random", "-o", queue).code == 0
+    ended = annotruth("report", home / "run", "-o", out / "r.html", "--queue", queue, "--raters", out / "pages")
+    assert ended.code == 0
+    assert "What to label next" in (out / "r.html").read_text()
+    assert {path.stem for path in (out / "pages").iterdir()} == set(RATERS)
+    ended = annotruth("report", home / "run", "-o", out / "r.html", "--queue", out / "none.csv")
+    assert ended.code == 2
+    assert "there is no such file" in ended.err
 
 
 def test_folds_have_a_report_each(annotruth: Run, folds: Path) -> None:

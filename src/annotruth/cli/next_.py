@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional
 
@@ -23,19 +24,34 @@ def next_(
     output: Annotated[Path, typer.Option("--output", "-o", help="The queue, a CSV file; its curve goes beside it.")],
     budget: Annotated[float, typer.Option(help="What may be spent: labels, or what --costs count in.")],
     run: Annotated[
-        Optional[Path],
-        typer.Option(help="A run's folder, or a model file: what it says of cases that few or none have labelled."),
+        Optional[list[Path]],
+        typer.Option(
+            help="A run's folder, or a model file: what it says of cases that few or none have labelled. Several, by "
+            "--run A --run B, speak together."
+        ),
     ] = None,
     strategy: Annotated[
-        str, typer.Option(help="information; to compare with: entropy, disagreement, consensus, random, raters, items.")
+        str,
+        typer.Option(
+            help="information; to compare with: entropy, disagreement, consensus, bald, random, raters, items."
+        ),
     ] = "information",
     costs: Annotated[
         Optional[Path],
-        typer.Option(metavar="FILE", help="What a label costs: a table rater, cost, perhaps with a column capacity."),
+        typer.Option(
+            metavar="FILE", help="What a label costs: a table rater, cost, perhaps with columns kind and capacity."
+        ),
     ] = None,
     durations: Annotated[
         Optional[str],
-        typer.Option(metavar="COLUMN", help="Label table: a column that tells how long labels took, to be their cost."),
+        typer.Option(
+            metavar="COLUMN",
+            help="Label table: a column that tells how long labels took, or when they were given, to learn their cost.",
+        ),
+    ] = None,
+    kinds: Annotated[
+        Optional[Path],
+        typer.Option(metavar="FILE", help="What kind each item is of, for costs by kind: a table item, kind."),
     ] = None,
     capacity: Annotated[Optional[int], typer.Option(help="Labels that any one rater can give at most.")] = None,
     method: Annotated[
@@ -44,7 +60,12 @@ def next_(
     ] = None,
     option: Annotated[Optional[list[str]], typer.Option(help="An option of the method, as max_iter=50.")] = None,
     gold: Annotated[
-        Optional[Path], typer.Option(help="Known truth: a folder of masks; for a label table, a table item, truth.")
+        Optional[list[str]],
+        typer.Option(
+            metavar="PATH|SHARE",
+            help="Known truth: a folder of masks; for a label table, a table item, truth. A share, as 5%: so many of "
+            "the labels are of items whose truth is known, hidden among the others. Both may be given.",
+        ),
     ] = None,
     images: Images = None,
     features: Features = None,
@@ -54,37 +75,45 @@ def next_(
     quiet: Quiet = False,
 ) -> None:
     """Choose what to label next, and by whom: labels in the order of what they are expected to tell, per cost."""
-    _refuse_early(output, overwrite, budget, run, method, option, {"images": images, "features": features})
+    runs = run or []
+    _refuse_early(output, overwrite, budget, runs, method, option, {"images": images, "features": features})
+    truth, hidden = _split_gold(gold or [])
 
     from annotruth.choosing.queue import STRATEGIES, next_labels
-    from annotruth.choosing.queue.prices import learn_costs, read_prices
+    from annotruth.choosing.queue.durations import learn_costs
+    from annotruth.choosing.queue.prices import Costs, read_kinds, read_prices
     from annotruth.validation import one_of
 
     one_of(strategy, tuple(STRATEGIES), "strategy")
     if costs is not None and durations is not None:
         raise InputError("Costs are told by a file, --costs, or by a column of the table, --durations: not by both.")
-    prices, limits = (None, None) if costs is None else read_prices(costs)
-    if run is None:
-        annotations, problems = _load(cases, gold, duplicates)
+    told, limits = (None, None) if costs is None else read_prices(costs)
+    prices: Costs = told
+    kind_of = None if kinds is None else read_kinds(kinds)
+    if not runs:
+        annotations, problems = _load(cases, truth, duplicates)
         model = None
     else:
-        model, annotations, problems = _load_with_model(cases, run, images, features, duplicates)
+        model, annotations, problems = _load_with_model(cases, runs, images, features, duplicates)
     if durations is not None:
         if annotations.kind != "labels" or not cases.is_file():
             raise InputError("--durations goes with a label table that is one file.")
-        prices = learn_costs(cases, durations)
+        prices = learn_costs(cases, durations, kind_of)
     if capacity is not None:
         limits = {rater: min(capacity, (limits or {}).get(rater, capacity)) for rater in annotations.raters}
     with progress_bar(quiet) as tell:
-        known = model or _fuse(annotations, method, dict(option_value(text) for text in option or []), gold, tell)
+        known = model or _fuse(annotations, method, dict(option_value(text) for text in option or []), truth, tell)
         queue = next_labels(
-            known, annotations, budget, strategy=strategy, costs=prices, capacity=limits, seed=seed, progress=tell
-        )
+            known, annotations, budget, strategy=strategy, costs=prices, kinds=kind_of, capacity=limits, gold=hidden,
+            seed=seed, progress=tell,
+        )  # fmt: skip
     files = queue.write(output)
     print_queue(queue)
     for problem in problems:
         say("bold red", "set aside", str(problem))
     screen.print(f"Queue: {files[0]}; what it is expected to bring: {files[1].name}, {files[2].name}.")
+    if len(files) > 3:
+        screen.print(f"Which labels are hidden gold: {files[3].name}. Keep it from the raters.")
     if problems:
         raise typer.Exit(1)
 
@@ -93,7 +122,7 @@ def _refuse_early(
     output: Path,
     overwrite: bool,
     budget: float,
-    run: Path | None,
+    runs: list[Path],
     method: str | None,
     option: list[str] | None,
     inputs: dict[str, Path | None],
@@ -105,15 +134,33 @@ def _refuse_early(
         raise InputError(f"{output}: a queue is written as CSV; give it a name that ends in .csv.")
     if output.exists() and not overwrite:
         raise InputError(f"{output}: the file is there already. Name another, or add --overwrite.")
-    if run is not None and (method is not None or option):
+    if runs and (method is not None or option):
         raise InputError("--method and --option are of fusion; with --run the model says what is known.")
     given = [name for name, path in inputs.items() if path is not None]
-    if given and run is None:
+    if given and not runs:
         raise InputError(f"--{given[0]} goes with --run: fusion looks at labels alone.")
-    if run is not None and not run.exists():
-        raise InputError(f"{run}: there is no such run or model file.")
+    for run in runs:
+        if not run.exists():
+            raise InputError(f"{run}: there is no such run or model file.")
     if option and method is None:
         raise InputError("--option goes with --method: name the fusion that it is an option of.")
+
+
+def _split_gold(given: list[str]) -> tuple[Path | None, float | None]:
+    """Where the truth is known, and the share of labels that are to be hidden gold."""
+    shares = [text for text in given if re.fullmatch(r"[-+\d.,]+\s*%", text)]
+    paths = [Path(text) for text in given if text not in shares]
+    if len(shares) > 1 or len(paths) > 1:
+        raise InputError("--gold takes one folder or table of known truth, and one share of hidden gold, as 5%.")
+    if not shares:
+        return paths[0] if paths else None, None
+    try:
+        share = float(shares[0].rstrip("% ")) / 100
+    except ValueError:
+        raise InputError(f"--gold {shares[0]}: a share is a number with %, as 5%.") from None
+    if not 0 < share <= 0.5:
+        raise InputError(f"--gold {shares[0]}: the share of hidden gold is more than 0% and at most 50%.")
+    return paths[0] if paths else None, share
 
 
 def _load(cases: Path, gold: Path | None, duplicates: str) -> tuple[Annotations, list[Any]]:
@@ -128,16 +175,17 @@ def _load(cases: Path, gold: Path | None, duplicates: str) -> tuple[Annotations,
 
 
 def _load_with_model(
-    cases: Path, run: Path, images: Path | None, features: Path | None, duplicates: str
+    cases: Path, runs: list[Path], images: Path | None, features: Path | None, duplicates: str
 ) -> tuple[Any, Annotations, list[Any]]:
     """A model, the labels with all that it can look at, and problems of cases set aside."""
     from annotruth.choosing.queue.model import add_unlabelled
     from annotruth.io import load_features, load_images
     from annotruth.training import load_model
-    from annotruth.training.ensemble import model_files
+    from annotruth.training.ensemble import load_files, model_files
     from annotruth.training.runs import open_run
 
-    model = load_model(run)
+    run = runs[0]
+    model: Any = load_model(run) if len(runs) == 1 else load_files([file for one in runs for file in model_files(one)])
     annotations, problems = _load(cases, None, duplicates)
     if annotations.kind == "masks" and (images or features):
         raise InputError("--images and --features go with a label table; a case folder has its own images/.")

@@ -15,8 +15,11 @@ _HOME = {each.class_name: each.module for each in [*listed_estimators().values()
     "ObjectConsensus": "annotruth.fusion.object_consensus",
     "UnlabelledWarning": "annotruth.fusion.base",
     "count_case": "annotruth.fusion.stores",
+    "find_copied_pairs": "annotruth.fusion.copied_pairs",
+    "find_spammers": "annotruth.fusion.spamming",
     "fuse_with": "annotruth.fusion.with_probabilities",
     "group_objects": "annotruth.fusion.object_matching",
+    "skill_over_time": "annotruth.fusion.over_time",
 }
 
 __all__ = [*_HOME, "register"]

@@ -94,7 +94,9 @@ def find_spammers(
     answers, raters = annotations.answers, len(annotations.raters)
     given = np.bincount(answers.rater, minlength=raters)
     ordinary = _ordinary(confusion, given)
-    by_item = _others(annotations, frequency, confusion) @ ordinary  # probability of each answer, of an ordinary rater
+    by_item = (
+        others_posterior(annotations, frequency, confusion) @ ordinary
+    )  # probability of each answer, of an ordinary rater
     habit = np.zeros((raters, confusion.shape[1]))
     np.add.at(habit, (answers.rater, answers.label), 1.0)
     habit = normalise_rows(habit + UNSEEN)[answers.rater]
@@ -123,15 +125,42 @@ def find_spammers(
     )  # fmt: skip
 
 
-def _others(annotations: Annotations, frequency: np.ndarray, confusion: np.ndarray) -> np.ndarray:
-    """How probable the classes of each answer's item are, by what everybody else says: (answers, classes)."""
+def smooth_matrices(confusion: np.ndarray) -> np.ndarray:
+    """Matrices (raters, classes, classes) under which any answer may be anything, if seldom."""
+    matrices = np.asarray(confusion, dtype=float)
+    return (1 - DOUBT) * matrices + DOUBT / matrices.shape[-1]
+
+
+def sum_logs(annotations: Annotations, frequency: np.ndarray, matrices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Log-likelihood of the classes by each answer (answers, classes), and by all answers to an item (items, classes).
+
+    The second, which holds the classes' frequency too, less some answers' share is what the others say of the item.
+    """
     answers, classes = annotations.answers, len(frequency)
-    every = log_of((1 - DOUBT) * np.asarray(confusion, dtype=float) + DOUBT / classes)
-    told = every[answers.rater, :, answers.label]
+    told = log_of(matrices)[answers.rater, :, answers.label]
     together = np.broadcast_to(log_of(np.asarray(frequency, dtype=float)), (len(annotations), classes)).copy()
     for k in range(classes):
         together[:, k] += np.bincount(answers.item, weights=told[:, k], minlength=len(annotations))
-    return softmax(together[answers.item] - told, axis=1)
+    return told, together
+
+
+def others_posterior(annotations: Annotations, frequency: np.ndarray, confusion: np.ndarray) -> np.ndarray:
+    """How probable the classes of each answer's item are, by what everybody else says: (answers, classes).
+
+    Parameters
+    ----------
+    frequency : (classes,) how common the classes are
+    confusion : (raters, classes, classes), [true, observed]
+
+    Examples
+    --------
+    >>> ann = Annotations.from_answers(np.array([[0, 1]]))
+    >>> others_posterior(ann, np.full(2, 0.5), np.tile(np.eye(2) * 0.8 + 0.1, (2, 1, 1))).round(2)
+    array([[0.12, 0.88],
+           [0.88, 0.12]])
+    """
+    told, together = sum_logs(annotations, frequency, smooth_matrices(confusion))
+    return np.asarray(softmax(together[annotations.answers.item] - told, axis=1))
 
 
 def _ordinary(confusion: np.ndarray, given: np.ndarray) -> np.ndarray:

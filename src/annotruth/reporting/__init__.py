@@ -8,11 +8,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 
+from annotruth.choosing.queue.result import Queue
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.io import atomic
+from annotruth.io.timing import AnswerTimes
 from annotruth.reporting import tiles, words
 from annotruth.reporting.case_statistics import case_statistics
 from annotruth.reporting.content import in_short, nested_scores, rater_rows, settings, versions
@@ -21,8 +23,11 @@ from annotruth.reporting.gallery import MAPS_PER_RATER, MOST_RATERS, Gallery
 from annotruth.reporting.labels import check_labels, label_statistics, labels_in_short, shown_suspects, suspects
 from annotruth.reporting.model import Model, check_classes
 from annotruth.reporting.panels import Page, panels_of
+from annotruth.reporting.quality import queue_panel, rater_histories, time_panel
+from annotruth.reporting.rater_pages import write_rater_pages
+from annotruth.reporting.templates import make_environment
 
-__all__ = ["report", "suspects"]
+__all__ = ["report", "suspects", "write_rater_pages"]
 
 MOST_CASES, MOST_ITEMS = 12, 40
 """Cases, and items of a label table, that are shown unless told otherwise."""
@@ -37,6 +42,8 @@ def report(
     *,
     scores: Mapping[str, Any] | None = None,
     max_cases: int | None = None,
+    queue: Queue | None = None,
+    times: AnswerTimes | None = None,
 ) -> Path:
     """Write one HTML file, readable without a network, about a trained model and the raters it learnt from.
 
@@ -48,6 +55,9 @@ def report(
     scores : {metric: value} of this model, or {setting: {method: {metric: value}}} to compare methods
     max_cases : how many cases are shown: masks with most disagreement (12, if not said), items of a label table that
         are most likely mislabelled (40)
+    queue : what to label next, as ``annotruth.next_labels`` gives it: shown with what it is expected to bring
+    times : when the answers of a label table were given, as ``annotruth.io.timing.read_times`` gives them: shows raters
+        over time
 
     Returns
     -------
@@ -78,9 +88,14 @@ def report(
             f"A report is about one trained model, not about {model!r}; of an ensemble, give one of its models."
         )
     compared = nested_scores(scores, model.method)
-    environment = _environment()
+    environment = make_environment()
     make = _label_page if ann.kind == "labels" else _mask_page
     template, content = make(model, ann, max_cases, environment)
+    if times is not None and ann.kind == "labels":
+        histories = rater_histories(model.annotators_, ann, content["statistics"].shares, times)
+        content["panels"] += [panel for panel in [time_panel(histories, environment)] if panel is not None]
+    if queue is not None:
+        content["panels"] += [queue_panel(queue, environment)]
     titles = {"summary": "Summary"} | ({"scores": "Scores"} if compared else {})
     titles |= {"truth": "Truth"} if content["truth"] is not None else {}
     titles |= {"raters": "Raters", "confusion": "Confusion"}
@@ -176,22 +191,3 @@ def _check_masks(model: Model, ann: Annotations) -> None:
     if not ann.has_images:
         raise InputError("The report shows images; give them with images=, or put them into images/.")
     check_classes(model, ann)
-
-
-def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,  # names come from users' files: nothing reaches the page unescaped
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(
-        percent=lambda share: words.unbroken(words.percent(share)),
-        unbroken=words.unbroken,
-        number=words.number,
-        short=words.short,
-        heading=words.heading,
-        score=words.score,
-    )
-    return environment

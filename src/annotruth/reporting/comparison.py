@@ -22,9 +22,9 @@ from annotruth import __version__
 from annotruth.choosing import Comparison
 from annotruth.choosing.verdict import ALIKE
 from annotruth.io import atomic
-from annotruth.reporting import _environment
 from annotruth.reporting.content import versions
 from annotruth.reporting.figures import EMPHASIS, INK, PLAIN, STYLE, svg
+from annotruth.reporting.templates import make_environment
 from annotruth.reporting.words import short
 
 TABLE, RECORD, PLOT, PAGE = "compare.csv", "compare.json", "compare.png", "compare.html"
@@ -134,7 +134,7 @@ def _page(comparison: Comparison) -> str:
     mean, error = comparison.length_differences()
     with matplotlib.rc_context(STYLE):
         picture = svg(chart(comparison))
-    return _environment().get_template("comparison.html.j2").render(
+    return make_environment().get_template("comparison.html.j2").render(
         comparison=comparison,
         verdict=comparison.verdict,
         advice=comparison.advice,

@@ -164,7 +164,7 @@ class Gallery:
             drawn = {rater: self._probability_tiles(rater, cases, errors[rater], top) for rater in raters}
         else:
             top = None
-            drawn = {rater: self._difference_tiles(rater, cases) for rater in raters}
+            drawn = {rater: self.difference_tiles(rater, cases) for rater in raters}
         return [RaterMaps(rater, made) for rater, made in drawn.items() if made], top
 
     def _notes(self, case: Case, view: View, labelled: int, shown: int) -> list[str]:
@@ -203,7 +203,8 @@ class Gallery:
                 made.append(Tile(case.index, case.name, note, alt, overlay))
         return made
 
-    def _difference_tiles(self, rater: str, cases: Sequence[Case]) -> list[Tile]:
+    def difference_tiles(self, rater: str, cases: Sequence[Case]) -> list[Tile]:
+        """Where the rater's masks differ from the estimate: of the cases given first, else where they do most."""
         if rater not in self.ann.raters:
             return []
         r = self.ann.raters.index(rater)

@@ -100,7 +100,7 @@ def label_statistics(model: Model, ann: Annotations) -> LabelStatistics:
     """
     predicted = np.asarray(model.predict_proba(ann), dtype=np.float64)
     posterior = predicted.copy()
-    for who, items, labels in _by_rater(ann):
+    for who, items, labels in by_rater(ann):
         if who in model.annotators_:
             nobody = np.zeros(len(items), dtype=np.int32)
             alone = Answers(np.arange(len(items), dtype=np.int32), nobody, labels)
@@ -188,7 +188,7 @@ def shown_suspects(statistics: LabelStatistics, count: int) -> list[Suspect]:
         shown.append(
             Suspect(
                 name=ann.items[index],
-                picture=_thumb(ann.item_image(index)),
+                picture=thumb(ann.item_image(index)),
                 answers=_answers_by_class(ann, ann.answers.rater[here], ann.answers.label[here]),
                 wrong=float(statistics.wrong[index]),
                 estimate=ann.classes[likeliest],
@@ -219,7 +219,7 @@ def labels_in_short(statistics: LabelStatistics, rows: list[RaterRow], unsure: i
     return told
 
 
-def _by_rater(ann: Annotations) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+def by_rater(ann: Annotations) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     """Each rater who answered anything: name, items (sorted) and labels."""
     answers = ann.answers
     order = np.argsort(answers.rater, kind="stable")
@@ -238,7 +238,7 @@ def _answers_by_class(ann: Annotations, raters: np.ndarray, labels: np.ndarray) 
     return answers
 
 
-def _thumb(image: np.ndarray) -> str | None:
+def thumb(image: np.ndarray) -> str | None:
     """A small picture; of a volume its middle slice, of features none."""
     if image.ndim < 3:
         return None

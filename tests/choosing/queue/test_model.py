@@ -107,3 +107,32 @@ def test_items_without_a_picture_are_refused(table: at.Annotations) -> None:
     some = at.Annotations.from_answers(np.array([[0], [0]]), items=["item_0", "x"], images=np.zeros((2, 1)))
     with pytest.raises(InputError, match="no pictures or features of 3 of 4 items: item_1, item_2, item_3"):
         add_unlabelled(table, some)
+
+
+class Shifted(Model):
+    """As Model, but of one item it is sure of the contrary."""
+
+    def predict_proba(self, X: Any, spacing: Any = None) -> Any:
+        found = super().predict_proba(X)
+        if isinstance(X, at.Annotations):
+            found[1] = found[1, ::-1]
+        else:
+            found = [one[::-1] if one[1].max() > 0.9 else one for one in found]
+        return found
+
+
+@pytest.mark.parametrize("kind", ["labels", "masks"])
+def test_bald_asks_where_models_disagree_not_where_all_are_unsure(kind: str, table: at.Annotations) -> None:
+    ann = table
+    if kind == "masks":
+        masks = np.full((3, 2, 6, 6), 255, dtype=np.uint8)
+        images = np.stack([np.full((1, 6, 6), share, dtype=np.float32) for share in (0.5, 0.99, 0.5)])
+        ann = at.Annotations.from_masks(masks, images=images, raters=["ann", "bob"], classes=["no", "yes"])
+    one, other = Model(kind), Shifted(kind)
+    together = SimpleNamespace(
+        models=(one, other), raters_=one.raters_, classes_=one.classes_,
+        predict_proba=lambda X, **told: [(a + b) / 2 for a, b in zip(one.predict_proba(X), other.predict_proba(X))],
+    )  # fmt: skip
+    assert at.next_labels(together, ann, 1, strategy="bald").table["item"][0] == "item_1"
+    with pytest.raises(InputError, match="more than one run"):
+        at.next_labels(one, ann, 1, strategy="bald")

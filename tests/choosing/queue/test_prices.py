@@ -1,4 +1,4 @@
-"""Costs and capacities: told, read, and learnt from how long labels took."""
+"""Costs and capacities: told, and read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from annotruth.choosing.queue.prices import learn_costs, rater_capacity, rater_costs, read_prices
+from annotruth.choosing.queue.prices import Costs, item_prices, rater_capacity, rater_costs, read_kinds, read_prices
 from annotruth.errors import InputError
 
 RATERS = ("ann", "bob")
@@ -69,11 +69,32 @@ def test_costs_without_capacities(tmp_path: Path) -> None:
     assert read_prices(path) == ({"=ann": 1.0, "bob": 2.0}, None)
 
 
-def test_durations(tmp_path: Path) -> None:
-    path = tmp_path / "labels.csv"
-    path.write_text("item,rater,label,t\na,ann,x,5\nb,ann,x,7\nc,ann,x,900\na,bob,x,\nb,cy,x,1\n")
-    assert learn_costs(path, "t") == {"ann": 7.0, "bob": 6.0, "cy": 1.0}
-    with pytest.raises(InputError, match="no column 'seconds'"):
-        learn_costs(path, "seconds")
-    with pytest.raises(InputError, match="holds more than numbers"):
-        learn_costs(path, "label")
+def test_costs_by_kind_of_item(tmp_path: Path) -> None:
+    path = tmp_path / "costs.csv"
+    path.write_text("rater,kind,cost\nann,CT,5\nann,,2\nbob,,1\n")
+    costs, capacity = read_prices(path)
+    assert capacity is None
+    prices = item_prices(costs, RATERS, ["a", "b", "c"], {"a": "MR", "b": "CT", "c": "MR"})
+    assert prices.of(np.arange(3), np.array([[0, 1]])).tolist() == [[2, 1], [5, 1], [2, 1]]
+    assert prices.least.tolist() == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("costs", "kinds", "words"),
+    [
+        ({"ann": {"CT": 1}, "bob": 1}, None, "of no item is it told what kind"),
+        ({"ann": {"CT": 1}, "bob": 1}, {"a": "CT"}, "No kind is told of 1 of 2 items: b"),
+        ({"ann": {"CT": 1}, "bob": 1}, {"a": "CT", "b": "MR"}, "missing for items of the kind 'MR' by ann"),
+        ({"ann": {"CT": -1}, "bob": 1}, {"a": "CT", "b": "CT"}, "more than 0"),
+    ],
+)
+def test_costs_by_kind_that_cannot_be_are_refused(costs: Costs, kinds: dict[str, str] | None, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        item_prices(costs, RATERS, ["a", "b"], kinds)
+
+
+def test_an_item_of_two_kinds_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "kinds.csv"
+    path.write_text("item,kind\na,CT\na,MR\n")
+    with pytest.raises(InputError, match="a is of two kinds, CT and MR"):
+        read_kinds(path)

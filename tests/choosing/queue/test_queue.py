@@ -111,3 +111,31 @@ def test_fusion_needs_no_deep_learning() -> None:
         "assert not {'torch', 'lightning', 'monai'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
+
+
+def test_costs_by_kind_send_raters_to_the_items_that_are_cheap_with_them(fused: Fused) -> None:
+    kinds = {item: "easy" if number % 2 else "hard" for number, item in enumerate(fused[1].items)}
+    costs = {"ann": 1, "bob": {"easy": 1, "hard": 50}, "cy": {"easy": 50, "hard": 1}, "di": 50}
+    queue = at.next_labels(*fused, 20, costs=costs, kinds=kinds)
+    rows = queue.table[queue.table["action"] == "label"]
+    assert {(rater, kinds[item]) for item, rater in zip(rows["item"], rows["rater"])} <= {
+        ("bob", "easy"),
+        ("cy", "hard"),
+    }
+    assert queue.curve["cost"].iloc[-1] == rows["cost"].sum() <= 20
+
+
+def test_a_budget_below_the_cost_of_some_kinds_ends(fused: Fused) -> None:
+    kinds = dict.fromkeys(fused[1].items, "hard") | {fused[1].items[0]: "easy"}
+    queue = at.next_labels(*fused, 3, costs={name: {"easy": 1, "hard": 7} for name in fused[1].raters}, kinds=kinds)
+    assert set(queue.table[queue.table["action"] == "label"]["item"]) <= {fused[1].items[0]}
+
+
+def test_a_mask_of_which_nothing_is_in_doubt_can_be_asked_for() -> None:
+    masks = np.zeros((4, 4, 8, 8), dtype=np.uint8)
+    masks[:, :, 2:6, 2:6] = 1
+    masks[0, 1, 1:7, 1:7] = 1
+    masks[:, 3] = 255
+    labels = at.Annotations.from_masks(masks)
+    queue = at.next_labels(at.STAPLE().fit(labels), labels, 4, strategy="random")
+    assert len(queue) == 4

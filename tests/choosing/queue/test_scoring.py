@@ -28,6 +28,7 @@ def many() -> ItemPosteriors:
 
 
 def test_of_many_raters_the_best_are_looked_at(many: ItemPosteriors, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scoring, "HOPE", 0.0)
     cost = np.random.default_rng(1).uniform(1, 2, 100)
     exact = information(many.posterior, many.confusion) / cost
     exact[many.labelled(np.arange(300))] = -np.inf
@@ -63,10 +64,19 @@ def test_an_item_that_all_the_best_have_labelled_goes_to_others(
 
 
 def test_symmetric_raters_are_worth_the_same(many: ItemPosteriors) -> None:
-    same = ItemPosteriors(**{**vars(many), "confusion": np.repeat(many.confusion[:1], 100, axis=0)})
+    alike = {"confusion": np.repeat(many.confusion[:1], 100, axis=0), "evidence": np.full(100, 9)}
+    same = ItemPosteriors(**{**vars(many), **alike})
     _, worth = InformationScores(same, np.ones(100)).score(np.arange(10))
     for row in worth:
         assert np.ptp(row[np.isfinite(row)]) < 1e-12
+
+
+def test_who_is_hardly_known_is_tried_before_who_is_known_to_be_middling(many: ItemPosteriors) -> None:
+    alike = {"confusion": np.repeat(many.confusion[:1], 100, axis=0), "evidence": np.where(np.arange(100) == 7, 2, 90)}
+    orders = fill_budget(
+        InformationScores(ItemPosteriors(**{**vars(many), **alike}), np.ones(100)), np.ones(100), np.full(100, 5.0), 20
+    )
+    assert sum(order.rater == 7 for order in orders) == 5
 
 
 def test_who_is_asked_for_more_than_is_known_of_them_is_worth_less(many: ItemPosteriors) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -58,6 +60,7 @@ def known() -> ItemPosteriors:
 
 @pytest.mark.parametrize("name", sorted(STRATEGIES))
 def test_every_strategy_scores_all_items(known: ItemPosteriors, name: str) -> None:
+    known = replace(known, disagreement=np.linspace(0, 1, len(known.items)))
     scores = make_scores(name, InformationScores(known, np.ones(12)), np.random.default_rng(0))
     first = scores.first()
     assert first.shape == (20,)

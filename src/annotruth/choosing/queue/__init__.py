@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from annotruth.choosing.queue.advice import find_unsettled
 from annotruth.choosing.queue.greedy import fill_budget
+from annotruth.choosing.queue.hidden_gold import gold_items, gold_share, mix_gold
 from annotruth.choosing.queue.posteriors import ItemPosteriors, table_posteriors
-from annotruth.choosing.queue.prices import PerRater, rater_capacity, rater_costs
+from annotruth.choosing.queue.prices import Costs, PerRater, Prices, item_prices, rater_capacity
 from annotruth.choosing.queue.regions import mask_posteriors
 from annotruth.choosing.queue.result import Queue, make_queue
 from annotruth.choosing.queue.scoring import InformationScores
@@ -32,8 +33,10 @@ def next_labels(
     budget: float,
     *,
     strategy: str = "information",
-    costs: PerRater = None,
+    costs: Costs = None,
+    kinds: Mapping[str, str] | None = None,
     capacity: PerRater = None,
+    gold: float | None = None,
     seed: int = 0,
     progress: Progress = lambda work, done, total: None,
 ) -> Queue:
@@ -46,9 +49,13 @@ def next_labels(
     annotations : what was labelled so far
     budget : what may be spent: labels, unless ``costs`` say otherwise
     strategy : "information", or for comparison another of ``annotruth.choosing.queue.STRATEGIES``
-    costs : of one label, by rater, or one number for all; 1 by default
+    costs : of one label, by rater, or one number for all, 1 by default; or by rater and kind of item:
+        ``{"ann": {"CT": 5, "MR": 2}, "bob": 1}``, with "" for all kinds that are not named
+    kinds : of items, by name; for costs that differ by kind
     capacity : how many labels a rater can give, by rater, or one number for all; any number by default
-    seed : for strategies with chance in them
+    gold : share of the labels, as 0.05, that are of items whose truth is known (of a label table without truth, as good
+        as sure), hidden among the others: ``Queue.gold`` tells which
+    seed : for strategies with chance in them, and for gold
 
     Returns
     -------
@@ -66,21 +73,30 @@ def next_labels(
     one_of(strategy, tuple(STRATEGIES), "strategy")
     if not (isinstance(budget, (int, float, np.integer, np.floating)) and math.isfinite(budget) and budget > 0):
         raise InputError(f"The budget is what may be spent on labels, a number above 0, not {budget!r}.")
+    share = gold_share(gold)
     if isinstance(fused_or_model, FusionEstimator):
         known, labelled = _from_fusion(fused_or_model, annotations, progress)
     else:
         from annotruth.choosing.queue.model import model_posteriors
 
-        known, labelled = model_posteriors(fused_or_model, annotations, progress)
-    cost, limits = rater_costs(costs, known.raters), rater_capacity(capacity, known.raters)
+        known, labelled = model_posteriors(fused_or_model, annotations, progress, apart=strategy == "bald")
+    cost, limits = item_prices(costs, known.raters, known.items, kinds), rater_capacity(capacity, known.raters)
     _refuse_unbuyable(known, cost, limits, budget)
+    hidden = gold_items(known, annotations) if share else {}
+    rng = np.random.default_rng(seed)
     told = InformationScores(known, cost)
     free = limits >= 1
     told.free(free)
     most = told.best()[1]
-    orders = fill_budget(make_scores(strategy, told, np.random.default_rng(seed)), cost, limits, float(budget))
+    to_learn = float(budget) * (1 - share)
+    orders = fill_budget(make_scores(strategy, told, rng), cost, np.floor(limits * (1 - share)), to_learn)
     unsettled = find_unsettled(known, most, free, {order.item for order in orders})
-    return make_queue(known, orders, unsettled, float(budget), labelled)
+    if not share:
+        return make_queue(known, orders, unsettled, float(budget), labelled)
+    left = float(budget) - sum(order.cost for order in orders)
+    mixed, places = mix_gold(known, orders, hidden, share, cost, limits, left, rng)
+    truth = {place: hidden[mixed[place].item] for place in places}
+    return make_queue(known, mixed, unsettled, float(budget), labelled, truth)
 
 
 def _from_fusion(
@@ -106,15 +122,18 @@ def _from_fusion(
         )
     if annotations.kind == "labels":
         return table_posteriors(fused), fused.labelled_counts_
-    return mask_posteriors(fused, lambda done, total: progress("Looking", done, total)), fused.labelled_counts_
+    return (
+        mask_posteriors(fused, annotations.item_masks, lambda done, total: progress("Looking", done, total)),
+        fused.labelled_counts_,
+    )
 
 
-def _refuse_unbuyable(known: ItemPosteriors, cost: np.ndarray, capacity: np.ndarray, budget: float) -> None:
+def _refuse_unbuyable(known: ItemPosteriors, cost: Prices, capacity: np.ndarray, budget: float) -> None:
     """Refuse a budget, or limits, with which no label can be asked for at all."""
-    if budget < cost.min():
-        raise InputError(f"The budget of {budget:g} buys no label: the cheapest costs {cost.min():g}.")
+    if budget < cost.least.min():
+        raise InputError(f"The budget of {budget:g} buys no label: the cheapest costs {cost.least.min():g}.")
     free = capacity >= 1
-    if not (free & (cost <= budget)).any():
+    if not (free & (cost.least <= budget)).any():
         raise InputError("The capacities leave nobody to ask whom the budget could pay: raise either.")
     if len(known.rater_of) == len(known.items) * len(known.raters):
         raise InputError(

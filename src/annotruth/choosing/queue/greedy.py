@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from annotruth.choosing.queue.prices import Prices, flat_prices
 from annotruth.choosing.queue.scoring import Scores
 
 MIN_WORTH = 1e-9
@@ -45,28 +46,30 @@ class Order:
     spread: float
 
 
-def fill_budget(scores: Scores, cost: np.ndarray, capacity: np.ndarray, budget: float) -> list[Order]:
+def fill_budget(scores: Scores, cost: Prices | np.ndarray, capacity: np.ndarray, budget: float) -> list[Order]:
     """Orders that cost no more than the budget, the most worthwhile first.
 
     Parameters
     ----------
     scores : what pairs of items and raters are worth
-    cost : (raters,) of one label
+    cost : of one label, by rater and kind of item; or (raters,) where all items are of one kind
     capacity : (raters,) how many labels each can give; inf = any number
     budget : to be spent at most
     """
     left, orders = capacity.astype(np.float64).copy(), []
+    least_cost = cost.least if isinstance(cost, Prices) else cost
 
     def available() -> np.ndarray:
-        return (left >= 1) & (cost <= budget - spent + 1e-9)
+        return (left >= 1) & (least_cost <= budget - spent + 1e-9)
 
     spent = 0.0
     scores.free(available())
     bound = scores.first()
+    prices = flat_prices(cost, len(bound))
     least = max(MIN_WORTH, MIN_SHARE * bound.max(initial=0.0))
     while (free := available()).any():
         scores.free(free)
-        to_come = min((budget - spent) / cost[free].min(), left[free].sum(), len(bound))
+        to_come = min((budget - spent) / least_cost[free].min(), left[free].sum(), len(bound))
         wave, floor = _lead(bound, max(1, math.ceil(to_come / _WAVE)), least)
         if not len(wave):
             break
@@ -79,14 +82,16 @@ def fill_budget(scores: Scores, cost: np.ndarray, capacity: np.ndarray, budget: 
                 value, rater = float(worth[place, candidate]), int(raters[place, candidate])
                 if value < least:
                     break
-                if left[rater] >= 1 and cost[rater] <= budget - spent + 1e-9:
+                price = float(prices.table[prices.kind[item], rater])
+                if left[rater] >= 1 and price <= budget - spent + 1e-9:
                     bound[item] = value
                     if value >= _NEARLY * floor:
-                        orders.append(Order(item, rater, *_noted(scores, item, rater, cost[rater], value)))
+                        orders.append(Order(item, rater, *_noted(scores, item, rater, price, value)))
                         left[rater] -= 1
-                        spent += float(cost[rater])
+                        spent += price
                     break
-                bound[item] = before  # all who were looked at may be busy by now: then others are looked at
+                if left[rater] < 1 or least_cost[rater] > budget - spent + 1e-9:
+                    bound[item] = before  # all who were looked at may be busy by now: then others are looked at
     return sorted(orders, key=lambda order: -order.worth)
 
 

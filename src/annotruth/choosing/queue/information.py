@@ -103,7 +103,7 @@ def branch(
     """
     rows, _, n_classes = posterior.shape
     joint = (weight[:, :, None] * posterior)[:, :, None, :] * confusion.T  # (rows, branches, observed, true)
-    joint = joint.reshape(rows, -1, n_classes)
+    joint = joint.reshape(rows, posterior.shape[1] * n_classes, n_classes)
     given_up = np.zeros(rows)
     if joint.shape[1] > MAX_BRANCHES:
         order = np.argsort(-joint.sum(axis=2), axis=1, kind="stable")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy.special import entr
 
 from annotruth.choosing.queue.posteriors import ItemPosteriors, posteriors_of_votes
 from annotruth.choosing.queue.regions import CaseRows, find_doubt, join_cases
@@ -22,13 +24,14 @@ _BLOCK = 256
 
 
 def model_posteriors(
-    model: Any, annotations: Annotations, progress: Callable[[str, int, int], None]
+    model: Any, annotations: Annotations, progress: Callable[[str, int, int], None], apart: bool = False
 ) -> tuple[ItemPosteriors, np.ndarray]:
     """What a model says of the items and, by Bayes' rule with the raters' matrices, the labels that they have.
 
     Parameters
     ----------
     model : a trained Segmenter, Classifier or Ensemble, of the same raters and classes, or more raters
+    apart : whether the models of an ensemble are also held against each other
 
     Returns
     -------
@@ -42,7 +45,9 @@ def model_posteriors(
     confusion = np.mean([member.confusion_ for member in members], axis=0)
     labelled = np.array([members[0].annotators_[rater].labelled for rater in model.raters_])
     make = _items if kind == "labels" else _cases
-    return make(model, annotations, classes, confusion, progress), labelled
+    asked = members if apart and len(members) > 1 else ()
+    known = make(model, asked, annotations, classes, confusion, progress)
+    return replace(known, evidence=np.maximum(known.evidence, labelled)), labelled  # what the model learnt raters from
 
 
 def add_unlabelled(table: Annotations, everything: Annotations) -> Annotations:
@@ -93,25 +98,36 @@ def _refuse_misfit(annotations: Annotations, kind: str, classes: tuple[str, ...]
 
 def _items(
     model: Any,
+    members: Sequence[Any],
     annotations: Annotations,
     classes: tuple[str, ...],
     confusion: np.ndarray,
     progress: Callable[[str, int, int], None],
 ) -> ItemPosteriors:
-    found = []
+    found: list[np.ndarray] = []
+    alone: list[list[np.ndarray]] = [[] for _ in members]
     for start in range(0, len(annotations), _BLOCK):
         progress("Looking", start, len(annotations))
-        found.append(model.predict_proba(annotations.take(np.arange(start, min(start + _BLOCK, len(annotations))))))
+        some = annotations.take(np.arange(start, min(start + _BLOCK, len(annotations))))
+        for member, told in zip(members, alone):
+            told.append(member.predict_proba(some))
+        found.append(np.mean([told[-1] for told in alone], axis=0) if members else model.predict_proba(some))
     prior = _softened(np.concatenate(found).astype(np.float64), axis=1)
     answers = annotations.answers
     place = np.array([model.raters_.index(rater) for rater in annotations.raters], dtype=np.int32)
     moved = sort_answers(answers.item, place[answers.rater], answers.label)
     votes = Votes.from_answers(moved, len(annotations), len(confusion), len(classes), raters=tuple(model.raters_))
-    return posteriors_of_votes(votes, prior, confusion, annotations.items, classes)
+    known = posteriors_of_votes(votes, prior, confusion, annotations.items, classes)
+    if not members:
+        return known
+    likelihood = known.posterior / prior  # up to a factor, what the labels say
+    apart = [likelihood * _softened(np.concatenate(told).astype(np.float64), axis=1) for told in alone]
+    return replace(known, disagreement=disagreement([one / one.sum(axis=1, keepdims=True) for one in apart], axis=1))
 
 
 def _cases(
     model: Any,
+    members: Sequence[Any],
     annotations: Annotations,
     classes: tuple[str, ...],
     confusion: np.ndarray,
@@ -120,6 +136,7 @@ def _cases(
     place = [model.raters_.index(rater) for rater in annotations.raters]
     labelled = np.zeros((len(annotations), len(confusion)), dtype=bool)
     mean = np.zeros(len(classes))
+    apart = np.zeros(len(annotations))
 
     def each() -> Iterable[CaseRows]:
         for index in range(len(annotations)):
@@ -128,12 +145,34 @@ def _cases(
             masks = annotations.item_masks(index)
             labelled[index, place] = (masks != MISSING_PIXEL).reshape(len(masks), -1).any(axis=1)
             posterior = add_labels(prior, masks, confusion[place])
+            if members:
+                alone = [member.predict_proba([image], spacing=spacing)[0] for member in members]
+                told = [add_labels(_softened(np.asarray(one, np.float64), 0), masks, confusion[place]) for one in alone]
+                apart[index] = np.sqrt(max(disagreement(told, axis=0).sum(), 0.0))
             mean[:] += posterior.reshape(len(classes), -1).mean(axis=1) / len(annotations)
             yield find_doubt(posterior, classes, bool(labelled[index].any()))
             progress("Looking", index + 1, len(annotations))
 
     rows = list(each())
-    return join_cases(rows, annotations.items, tuple(model.raters_), classes, confusion, mean, labelled)
+    known = join_cases(rows, annotations.items, tuple(model.raters_), classes, confusion, mean, labelled)
+    return replace(known, disagreement=apart) if members else known
+
+
+def disagreement(posteriors: Sequence[np.ndarray], axis: int) -> np.ndarray:
+    """How much models disagree, in nats: the entropy of their mean, less the mean of their entropies (BALD).
+
+    Parameters
+    ----------
+    posteriors : of each model, with the classes along ``axis``
+
+    Examples
+    --------
+    >>> sure, other, unsure = np.array([[0.99, 0.01]]), np.array([[0.01, 0.99]]), np.array([[0.5, 0.5]])
+    >>> disagreement([sure, other], axis=1).round(2), disagreement([unsure, unsure], axis=1).round(2)
+    (array([0.64]), array([0.]))
+    """
+    mean = np.mean(posteriors, axis=0)
+    return np.asarray(entr(mean).sum(axis=axis) - np.mean([entr(one).sum(axis=axis) for one in posteriors], axis=0))
 
 
 def add_labels(prior: np.ndarray, masks: np.ndarray, confusion: np.ndarray) -> np.ndarray:

@@ -36,6 +36,8 @@ class ItemPosteriors:
         rater_of[first_label[i] : first_label[i + 1]]
     evidence : (raters,) items that each labelled and others too: what is known of a rater's skill rests on these
     describe : says in words what is known of an item
+    disagreement : (items,) how much models of several seeds disagree on each, in nats: the mutual information of the
+        truth and the model (BALD); None where there is one model, or a fusion
     """
 
     items: tuple[str, ...]
@@ -54,6 +56,7 @@ class ItemPosteriors:
     evidence: np.ndarray
     describe: Callable[[int], str]
     votes: Votes | None = None
+    disagreement: np.ndarray | None = None
 
     @property
     def n_labels(self) -> np.ndarray:

@@ -14,8 +14,10 @@ from math import prod
 import numpy as np
 from scipy import ndimage
 
-from annotruth.choosing.queue.posteriors import ItemPosteriors, rater_matrices, shared_items
+from annotruth.choosing.queue.posteriors import SHRINKAGE, ItemPosteriors, rater_matrices, shared_items
 from annotruth.fusion.base import FusionEstimator
+from annotruth.fusion.em import confusion_from_counts
+from annotruth.validation import MISSING_PIXEL
 
 CERTAIN = 0.95
 """A pixel whose most probable class is surer than this is in no doubt."""
@@ -114,21 +116,71 @@ def describe_regions(posterior: np.ndarray, number: np.ndarray, area: np.ndarray
     return f"{seen} {many}, {classes[first]} or {classes[second]}"
 
 
+def disputed_counts(probability: np.ndarray, masks: np.ndarray) -> np.ndarray:
+    """How often raters called what is what, (raters, classes, classes) [true, observed], where a case is disputed.
+
+    Most pixels are plain to everybody, and say nothing of who is right where it matters. So only those count that
+    raters labelled differently; and, as neighbours err together, n of them as the square root of n.
+
+    Parameters
+    ----------
+    probability : (classes, *spatial) posterior
+    masks : (raters, *spatial), 255 = not labelled
+
+    Examples
+    --------
+    >>> masks = np.array([[[1, 1, 0]], [[1, 1, 0]], [[1, 0, 0]]])
+    >>> probability = np.array([[[0.02, 0.2, 0.98]], [[0.98, 0.8, 0.02]]])
+    >>> disputed_counts(probability, masks)[:, 1]  # the third missed what the others saw
+    array([[0. , 0.8],
+           [0. , 0.8],
+           [0.8, 0. ]])
+    """
+    n_raters, n_classes = len(masks), len(probability)
+    flat = masks.reshape(n_raters, -1)
+    given = flat != MISSING_PIXEL
+    lowest = np.where(given, flat, MISSING_PIXEL).min(axis=0)
+    highest = np.where(given, flat, 0).max(axis=0)
+    places = np.flatnonzero((lowest < highest) & (given.sum(axis=0) > 1))
+    counts = np.zeros((n_raters, n_classes, n_classes))
+    if not len(places):
+        return counts
+    posterior = probability.reshape(n_classes, -1)[:, places].T.astype(np.float64)
+    for rater in range(n_raters):
+        mine = given[rater, places]
+        label = flat[rater, places[mine]].astype(np.int64)
+        for observed in range(n_classes):
+            counts[rater, :, observed] = posterior[mine][label == observed].sum(axis=0)
+    return counts / np.sqrt(len(places))
+
+
 def mask_posteriors(
-    fused: FusionEstimator, tell: Callable[[int, int], None] = lambda done, total: None
+    fused: FusionEstimator,
+    masks_of: Callable[[int], np.ndarray] | None = None,
+    tell: Callable[[int, int], None] = lambda done, total: None,
 ) -> ItemPosteriors:
-    """Cases with masks, from an estimator that was fitted to them; one case is read at a time."""
+    """Cases with masks, from an estimator that was fitted to them; one case is read at a time.
+
+    Parameters
+    ----------
+    masks_of : gives the masks (raters, *spatial) of a case; raters are then judged by where these differ
+    """
     labelled = fused.labelled_cases()
     sizes = np.array([prod(fused.case_shape(index)) for index in range(len(fused.items_))])
     confusion = rater_matrices(fused, sizes[:, None] * labelled)
     sober = fused.with_confusion(confusion) if fused.scope == "dataset" and not fused.refines else fused
 
-    def each() -> Iterable[CaseRows]:
-        for index in range(len(fused.items_)):
-            yield find_doubt(sober.predict_proba_item(index), fused.classes_, bool(labelled[index].any()))
-            tell(index + 1, len(fused.items_))
-
-    return join_cases(each(), fused.items_, fused.raters_, fused.classes_, confusion, fused.prior_, labelled)
+    counts = np.zeros_like(confusion)
+    cases = []
+    for index in range(len(fused.items_)):
+        probability = sober.predict_proba_item(index)
+        cases.append(find_doubt(probability, fused.classes_, bool(labelled[index].any())))
+        if masks_of is not None and labelled[index].sum() > 1:
+            counts += disputed_counts(probability, masks_of(index))
+        tell(index + 1, len(fused.items_))
+    # Where little is disputed, a rater is as good there as elsewhere, as far as anybody knows.
+    confusion = confusion_from_counts(counts, SHRINKAGE * confusion) if counts.any() else confusion
+    return join_cases(cases, fused.items_, fused.raters_, fused.classes_, confusion, fused.prior_, labelled)
 
 
 def join_cases(

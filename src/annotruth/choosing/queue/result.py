@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +18,7 @@ from annotruth.io.names import to_cell
 from annotruth.io.writing import atomic
 
 COLUMNS = ("rank", "action", "item", "rater", "gain", "cost", "gain per cost", "reason")
+GOLD_COLUMNS = ("rank", "item", "rater", "truth")
 HARDLY = 1 / 20
 """Labels no longer pay when they set right less than this share of what the best ones do, per cost."""
 MAX_ADVICE = 1000
@@ -40,6 +41,7 @@ class Queue:
     pays_until : how many labels to buy before they hardly pay any more
     experts, hopeless : names of the items
     summary : all this in sentences
+    gold : rows of the table that are hidden gold: rank, item, rater and truth
     """
 
     table: pd.DataFrame
@@ -48,37 +50,57 @@ class Queue:
     experts: tuple[str, ...]
     hopeless: tuple[str, ...]
     summary: tuple[str, ...]
+    gold: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(GOLD_COLUMNS)))
 
     def __len__(self) -> int:
         """How many labels are to be asked for."""
         return int((self.table["action"] == "label").sum())
 
     def write(self, path: str | Path) -> list[Path]:
-        """Write the queue as CSV, its curve as ``<name>.curve.csv`` and ``.curve.png`` beside it; give the files."""
+        """Write the queue as CSV, its curve as ``<name>.curve.csv`` and ``.curve.png`` beside it; give the files.
+
+        Where items of known truth are hidden in it, ``<name>.gold.csv`` tells which.
+        """
         path = Path(path)
         if path.suffix.lower() != ".csv":
             raise InputError(f"{path}: a queue is written as CSV; give it a name that ends in .csv.")
         curve = path.with_suffix(".curve.csv")
         _write_csv(path, self.table)
         _write_csv(curve, self.curve)
-        return [path, curve, draw_curve(path.with_suffix(".curve.png"), self)]
+        files = [path, curve, draw_curve(path.with_suffix(".curve.png"), self)]
+        if len(self.gold):
+            files.append(path.with_suffix(".gold.csv"))
+            _write_csv(files[-1], self.gold)
+        return files
 
 
 def make_queue(
-    known: ItemPosteriors, orders: Sequence[Order], unsettled: Unsettled, budget: float, labelled: np.ndarray
+    known: ItemPosteriors,
+    orders: Sequence[Order],
+    unsettled: Unsettled,
+    budget: float,
+    labelled: np.ndarray,
+    gold: Mapping[int, str] | None = None,
 ) -> Queue:
     """Put a queue together.
 
     Parameters
     ----------
     labelled : (raters,) how many items or pixels each labelled
+    gold : the truth, by place among the orders, of those that are hidden gold
     """
+    gold = gold or {}
+    hidden = [(at + 1, known.items[orders[at].item], known.raters[orders[at].rater], gold[at]) for at in sorted(gold)]
     experts, hopeless = (tuple(known.items[one] for one in found) for found in (unsettled.experts, unsettled.hopeless))
     curve, right = _curve(known, orders)
     until = pays_until(right, np.array([order.cost for order in orders]))
     return Queue(
         table=_table(known, orders, unsettled, labelled), curve=curve, pays_until=until, experts=experts,
-        hopeless=hopeless, summary=tuple(_summary(known, orders, right, curve, until, budget, experts, hopeless)),
+        hopeless=hopeless, gold=pd.DataFrame(hidden, columns=list(GOLD_COLUMNS)),
+        summary=(
+            *_summary(known, orders, right, curve, until, budget, experts, hopeless),
+            *([f"{_many(len(gold), 'label')} of them are hidden gold: items whose truth is known."] if gold else []),
+        ),
     )  # fmt: skip
 
 

@@ -20,12 +20,15 @@ from annotruth.choosing.queue.information import (
     information,
 )
 from annotruth.choosing.queue.posteriors import ItemPosteriors, slots, sum_rows
+from annotruth.choosing.queue.prices import Prices, flat_prices
 
 MAX_RATERS_EACH = 64
 """Up to so many raters are all looked at for every item; of more, as many as CANDIDATES."""
 CANDIDATES = 32
 MIN_EVIDENCE = 12.0
 """Labels that can be held against others', which anybody is taken to have given."""
+HOPE = 8.0
+"""Labels below which a rater is looked at as if nearly all the next ones would be right."""
 STALE = 0.5
 """Of many raters, those whose labels have fallen to this share of their information are looked at after the others."""
 _MAX_GROUPS, _MIN_GROUPS, _MAX_RANKING_WORK = 1024, 16, 2e9
@@ -55,16 +58,20 @@ class InformationScores:
 
     All labels of a rater share one confusion matrix, which is known only as well as their earlier labels tell: where it
     is wrong, it is wrong for all of them. A label of a rater of whom n labels can be held against others' and m are
-    ordered is worth n / (n + m) of its information.
+    ordered is worth n / (n + m) of its information. And who is hardly known may be good, which only labels can tell:
+    the matrix that pairs are chosen by is the better the less is known; see :func:`hope`. What is told of an order, its
+    gain, is that of the matrix as it is.
 
     Parameters
     ----------
     known : what is known of the items
-    cost : (raters,) of a label
+    cost : of a label, by rater and kind of item; or (raters,) where all items are of one kind
     """
 
-    def __init__(self, known: ItemPosteriors, cost: np.ndarray) -> None:
-        self.known, self.cost = known, cost
+    def __init__(self, known: ItemPosteriors, cost: Prices | np.ndarray) -> None:
+        self.known, self.cost = known, flat_prices(cost, len(known.items))
+        # A single mask shows how somebody draws; of classes named, many are needed.
+        self._hoped = known.confusion if known.votes is None else hope(known.confusion, known.evidence)
         self._available = np.ones(len(known.raters), dtype=bool)
         self._branches: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
         self.asked: dict[int, list[int]] = {}
@@ -101,16 +108,17 @@ class InformationScores:
                 continue
             for items in self._parts(order[start:stop], len(raters) * len(known.classes)):
                 place, row = slots(known.first_row, items)
-                gain = information(known.posterior[row], known.confusion[raters]) * known.weight[row, None]
+                gain = information(known.posterior[row], self._hoped[raters]) * known.weight[row, None]
                 gain = sum_rows(gain, _edges(place, len(items)))
                 gain[known.labelled(items)[:, raters]] = -np.inf
                 most[items] = gain.max(axis=1)
-                worth[items] = (gain / self.cost[raters]).max(axis=1)
+                worth[items] = (gain / self.cost.of(items, raters[None])).max(axis=1)
         stuck = np.flatnonzero(~np.isfinite(worth))
         if len(self._candidates(0)) < self._available.sum():
             for item in stuck.tolist():
                 _, gain = self._all_gains(item)
-                most[item], worth[item] = gain.max(), (gain / self.cost[self._available]).max()
+                cost = self.cost.table[self.cost.kind[item], self._available]
+                most[item], worth[item] = gain.max(), (gain / cost).max()
         self._best = self._available.copy(), worth, most
         return worth.copy(), most
 
@@ -123,12 +131,13 @@ class InformationScores:
         entries = raters.shape[1] * len(self.known.classes) * max(len(self.known.classes), MAX_BRANCHES)
         for chosen in (np.flatnonzero(~ordered), np.flatnonzero(ordered)):
             for part in self._parts(chosen, entries):
-                worth[part] = self._gains(items[part], raters[part]) * (self._trust / self.cost)[raters[part]]
+                trust = self._trust[raters[part]] / self.cost.of(items[part], raters[part])
+                worth[part] = self._gains(items[part], raters[part]) * trust
         stuck = np.flatnonzero(~np.isfinite(worth).any(axis=1))
         if raters.shape[1] < self._available.sum():
             for place in stuck:
                 free, gain = self._all_gains(items[place])
-                value = gain * (self._trust / self.cost)[free]
+                value = gain * self._trust[free] / self.cost.of(items[place : place + 1], free[None])[0]
                 best = np.argsort(-value, kind="stable")[: raters.shape[1]]
                 raters[place], worth[place] = free[best], value[best]
         return raters, worth
@@ -157,7 +166,7 @@ class InformationScores:
         place, row = slots(known.first_row, items)
         weight, posterior = self._outcomes(items, row)
         same = raters.shape[1] == len(known.raters) or (raters == raters[0]).all()
-        confusion = known.confusion[raters[0]] if same else known.confusion[raters][place]
+        confusion = self._hoped[raters[0]] if same else self._hoped[raters][place]
         gain = branch_information(weight, posterior, confusion) * known.weight[row, None]
         gain = sum_rows(gain, _edges(place, len(items)))
         gain[np.take_along_axis(self.taken(items), raters, axis=1)] = -np.inf
@@ -209,12 +218,15 @@ class InformationScores:
         mean /= np.maximum(mean.sum(axis=1, keepdims=True), 1e-300)
         most = np.clip(_MAX_RANKING_WORK / (n_raters * mean.shape[1] ** 2), _MIN_GROUPS, _MAX_GROUPS)
         group = group_alike(mean, int(most))
-        sizes = np.bincount(group)
+        n_kinds = len(self.cost.table)
+        _, first, group = np.unique(group * n_kinds + self.cost.kind, return_index=True, return_inverse=True)
+        sizes, kind = np.bincount(group), self.cost.kind[first]
         centre = np.stack([np.bincount(group, column) for column in mean.T], axis=1) / sizes[:, None]
         ranking = np.empty((len(centre), n_raters), dtype=np.int32)
         step = max(1, _MAX_ENTRIES // (n_raters * mean.shape[1]))
         for start in range(0, len(centre), step):
-            worth = information(centre[start : start + step], known.confusion) / self.cost
+            cost = self.cost.table[kind[start : start + step]]
+            worth = information(centre[start : start + step], self._hoped) / cost
             ranking[start : start + step] = np.argsort(-worth, axis=1, kind="stable")
         return group, ranking
 
@@ -270,6 +282,25 @@ class ItemScores:
         if len(free) <= 4 * MAX_RATERS_EACH:
             return free[np.argsort(self._rng.random((count, len(free))), axis=1)]
         return free[self._rng.integers(0, len(free), (count, 4 * MAX_RATERS_EACH))]
+
+
+def hope(confusion: np.ndarray, evidence: np.ndarray) -> np.ndarray:
+    """Matrices (raters, classes, classes) of raters as good as they may turn out to be.
+
+    Parameters
+    ----------
+    confusion : as they are estimated
+    evidence : (raters,) labels of each that can be held against others'
+
+    Examples
+    --------
+    >>> guesses = np.full((2, 2, 2), 0.5)
+    >>> hope(guesses, np.array([0, 99]))[:, 0].round(2)
+    array([[0.95, 0.05],
+           [0.54, 0.46]])
+    """
+    share = np.minimum(HOPE / (1 + evidence), 0.9)[:, None, None]
+    return np.asarray((1 - share) * confusion + share * np.eye(confusion.shape[-1]))
 
 
 def group_alike(posterior: np.ndarray, most: int) -> np.ndarray:

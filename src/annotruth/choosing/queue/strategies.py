@@ -112,6 +112,21 @@ def score_consensus(known: ItemPosteriors, rng: np.random.Generator) -> np.ndarr
     return 1 - quality
 
 
+@register("bald")
+def score_disagreeing_models(known: ItemPosteriors, rng: np.random.Generator) -> np.ndarray:
+    """Items on which models of several seeds disagree most, each of them sure, by raters at random.
+
+    Houlsby and others, Bayesian active learning for classification and preference learning, 2011: the mutual
+    information of the truth and the model.
+    """
+    if known.disagreement is None:
+        raise InputError(
+            "The strategy bald asks where several models disagree: give more than one run, trained with other seeds "
+            "(--run A --run B, or a folder of folds; an at.Ensemble)."
+        )
+    return np.maximum(known.disagreement, 1e-12)
+
+
 @register("random")
 def score_nothing(known: ItemPosteriors, rng: np.random.Generator) -> np.ndarray:
     """Items and raters at random."""
