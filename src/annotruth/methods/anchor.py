@@ -1,4 +1,4 @@
-"""The warm-up of pixel-cm and global-cm: foretell everybody's drawings from the image, then choose whom to believe.
+"""The warm-up of pixel-cm and its kin: foretell everybody's drawings from the image, then choose whom to believe.
 
 ``AnchoredModel`` is what is trained and found out on the way, ``Anchored`` the schedule.
 """

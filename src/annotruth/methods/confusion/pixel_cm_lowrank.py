@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from torch import Tensor, nn
 
 from annotruth.errors import InputError
-from annotruth.methods.base import Batch, DataSpec, Method
+from annotruth.methods.anchor import Anchored, Foretells
+from annotruth.methods.base import Batch, DataSpec
 from annotruth.methods.confusion.pixel_cm import EARLY_PACE
 from annotruth.methods.registry import register
-from annotruth.methods.warmup import WarmUp, WarmUpModel, check_share
-from annotruth.nn import LowRankAnnotators
+from annotruth.methods.warmup import WarmUp, WarmUpModel, check_warmup
+from annotruth.nn import DrawingAnnotators, LowRankAnnotators
 from annotruth.validation import one_of
 
 
 @register
 @dataclass(frozen=True)
-class PixelCMLowRank(Method[WarmUpModel]):
+class PixelCMLowRank(Foretells):
     """As pixel-cm, with matrices of low rank, so that many classes fit into memory.
 
     Options
     -------
     trace_weight, trace : as of global-cm
-    warmup : share of the training in which raters are weighed by their consensus (``methods.warmup``)
+    warmup : "drawings" = as of pixel-cm; a number = share of the training in which raters are weighed by consensus
     rater_features : none can be used here; pixel-cm and global-cm take them
     rank : how many patterns of errors a rater has at a pixel
     """
@@ -40,24 +41,35 @@ class PixelCMLowRank(Method[WarmUpModel]):
 
     trace_weight: float | None = None
     trace: Literal["posterior", "plain"] = "posterior"
-    warmup: float = 0.4
+    warmup: float | Literal["drawings"] = "drawings"
     rater_features: tuple[str, ...] = ()
     rank: int = 1
 
     def __post_init__(self) -> None:
         one_of(self.trace, ("posterior", "plain"), "trace")
-        check_share("warmup", self.warmup)
+        check_warmup(self.name, self.warmup, ("drawings",))
         if self.rank < 1:
             raise InputError(f"rank must be at least 1, not {self.rank}.")
         if self.rater_features:
             raise InputError("pixel-cm-lowrank takes no rater_features; pixel-cm and global-cm do.")
 
+    @property
+    def foretells(self) -> bool:
+        """Whether drawings are foretold first."""
+        return self.warmup == "drawings"
+
     def annotator_model(self, spec: DataSpec) -> nn.Module:
+        if self.foretells:
+            return DrawingAnnotators(
+                spec.channels, spec.raters, spec.classes, spec.dims, plan=spec.network, rank=self.rank
+            )
         return LowRankAnnotators(spec.channels, spec.raters, spec.classes, spec.dims, rank=self.rank, plan=spec.network)
 
     @property
-    def stages(self) -> WarmUp:
+    def stages(self) -> Anchored | WarmUp:
+        if isinstance(self.warmup, str):
+            return Anchored(self.trace_weight, self.trace, self.annotator_rate)
         return WarmUp(self.warmup, self.trace_weight, self.trace, pace=EARLY_PACE)
 
-    def loss(self, model: WarmUpModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
+    def loss(self, model: Any, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
         return self.stages.loss(model, batch, progress)

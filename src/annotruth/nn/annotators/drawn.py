@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 from annotruth.nn.annotators.base import AnnotatorModel
 from annotruth.nn.annotators.per_rater import GlobalAnnotators
-from annotruth.nn.annotators.pixel import PixelHeads
+from annotruth.nn.annotators.pixel import LowRankHeads, PixelHeads
 from annotruth.nn.backbones import unet
 from annotruth.nn.confusion import Confusion, one_pixel_axis
 from annotruth.nn.plan import NetworkPlan
@@ -18,6 +18,7 @@ class DrawingAnnotators(AnnotatorModel):
     Parameters
     ----------
     per_pixel : whether matrices are read from the network's features at every pixel; if not, each rater has one
+    rank : of matrices per pixel, for many classes; None = they are full
 
     Examples
     --------
@@ -30,18 +31,24 @@ class DrawingAnnotators(AnnotatorModel):
 
     def __init__(
         self, in_channels: int, raters: int, classes: int, dims: int = 2, width: int = 8,
-        plan: NetworkPlan | None = None, per_pixel: bool = True,
+        plan: NetworkPlan | None = None, per_pixel: bool = True, rank: int | None = None,
     ) -> None:  # fmt: skip
         super().__init__()
         self.raters, self.classes = raters, classes
-        features = max(2 * width, raters * classes)
+        features = max(2 * width, raters * (classes if rank is None else rank))
         self.features = nn.Sequential(unet(in_channels, features, dims, plan, width), nn.PReLU())
-        self.errors = PixelHeads(features, raters, classes) if per_pixel else GlobalAnnotators(raters, classes)
+        self.errors: AnnotatorModel
+        if not per_pixel:
+            self.errors = GlobalAnnotators(raters, classes)
+        elif rank is None:
+            self.errors = PixelHeads(features, raters, classes)
+        else:
+            self.errors = LowRankHeads(features, raters, classes, rank)
         self.drawings = nn.Conv1d(features, raters * classes, kernel_size=1)
 
     def forward(self, images: Tensor, raters: Tensor | None = None) -> Confusion:
         """Matrices of all raters, or of some (their positions)."""
-        needs_features = isinstance(self.errors, PixelHeads)
+        needs_features = not isinstance(self.errors, GlobalAnnotators)
         return self.errors(self.features(images) if needs_features else images, raters)
 
     def foretell(self, images: Tensor) -> tuple[Tensor, Tensor]:

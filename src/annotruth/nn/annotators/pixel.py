@@ -69,6 +69,27 @@ class PixelAnnotators(AnnotatorModel):
         return self.heads(self.features(images), raters)
 
 
+class LowRankHeads(AnnotatorModel):
+    """As :class:`PixelHeads`, with matrices of low rank plus a share of the identity: for many classes.
+
+    Examples
+    --------
+    >>> import torch
+    >>> LowRankHeads(in_channels=16, raters=3, classes=20)(torch.zeros(2, 16, 9, 10)).dense().shape
+    torch.Size([2, 3, 20, 20, 9, 10])
+    """
+
+    def __init__(self, in_channels: int, raters: int, classes: int, rank: int = 1) -> None:
+        super().__init__()
+        self.raters, self.classes = raters, classes
+        self.linear = _small_head(in_channels, low_rank_scores(classes, rank).flatten().repeat(raters))
+
+    def forward(self, images: Tensor, raters: Tensor | None = None) -> Confusion:
+        """Matrices of all raters, or of some (their positions), from features in the place of images."""
+        some = self.raters if raters is None else len(raters)
+        return LowRankConfusion(images, _of_raters(self.linear, self.raters, raters), some, self.classes)
+
+
 class LowRankAnnotators(AnnotatorModel):
     """As :class:`PixelAnnotators`, with matrices of low rank plus a share of the identity: for many classes.
 
