@@ -129,7 +129,7 @@ def test_patches_train_and_windows_predict(make_cases, method, shape, patch):
 
 
 def test_large_images_are_cut_into_patches_by_themselves(make_cases, tiny):
-    model = tiny(max_epochs=1, batch_size=None).fit(make_cases(2, (300, 20)))
+    model = tiny(max_epochs=1, batch_size=None).fit(make_cases(2, (520, 20)))
     assert model.settings_["patch_size"] == [256, 20]
     assert model.settings_["batch_size"] == 1
 

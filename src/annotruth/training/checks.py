@@ -19,6 +19,7 @@ import torch
 from annotruth.data.annotations import Annotations
 from annotruth.errors import AnnotruthWarning
 from annotruth.methods import Batch, DataSpec, Task, make_method
+from annotruth.nn import plan_network
 from annotruth.simulate import label_group, noisy_digits, simulate_labels, simulate_masks
 from annotruth.training.classifier import Classifier
 from annotruth.training.segmenter import Segmenter
@@ -62,8 +63,9 @@ def random_batch(name: str, task: Task, classes: int, dims: int, **options: Any)
     """A method, its model, and a batch of two random items with labels, some of them missing."""
     torch.manual_seed(0)
     method = make_method(name, task, options)
-    spec = DataSpec(channels=2, raters=3, classes=classes, dims=dims, task=task)
     side = [SIDE] * dims
+    network = plan_network(side) if task == "masks" else None
+    spec = DataSpec(channels=2, raters=3, classes=classes, dims=dims, task=task, network=network)
     targets = method.n_targets(spec)
     if task == "masks":
         labels = torch.randint(0, classes, (2, targets, *side), dtype=torch.uint8)
