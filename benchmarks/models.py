@@ -4,7 +4,7 @@
     python -m benchmarks.models speed [--answers 1000000] [--peer-share 50]
     python -m benchmarks.models coverage [--repeats 400]
 
-Each prints its table and writes it to docs/results/fusion-<name>.md and .json.
+Each prints its table and writes it to docs/results/models-<name>.md and .json.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def main() -> int:
     titles = {"accuracy": "Accuracy, in %, of models of answers", "speed": "Speed of models of answers",
               "coverage": "Coverage of the intervals of skills"}  # fmt: skip
     command = f"python -m benchmarks.models {options.what}"
-    write_table(options.output, f"fusion-{options.what}", titles[options.what], command, rows)
+    write_table(options.output, f"models-{options.what}", titles[options.what], command, rows)
     print(f"{time.perf_counter() - started:.0f} s")
     return 0
 
