@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import warnings
 
 import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from annotruth import STAPLE
+from annotruth import STAPLE, Annotations, DawidSkene
 from annotruth.data.confusion import confusion_counts, normalise_rows
 from annotruth.errors import IdentifiabilityWarning, InputError
 from annotruth.fusion.identifiability import (
@@ -20,7 +21,7 @@ from annotruth.fusion.identifiability import (
     warn_identifiability,
 )
 from annotruth.metrics import dice_per_item
-from annotruth.simulate import noisy_digits, simulate_masks
+from annotruth.simulate import hammer_spammer, noisy_digits, simulate_labels, simulate_masks
 
 
 def raters(*matrices: list[list[float]]) -> np.ndarray:
@@ -33,6 +34,28 @@ SPAMMER = [[0.5, 0.5], [0.5, 0.5]]
 
 def test_three_good_raters_pass() -> None:
     assert identifiability_problems(raters(GOOD, GOOD, GOOD)) == []
+
+
+def test_an_estimate_that_is_unsure_of_most_items_says_so() -> None:
+    (problem,) = identifiability_problems(raters(GOOD, GOOD, GOOD), certainty=0.58)
+    assert "right on only 58% of the items" in problem
+    assert identifiability_problems(raters(GOOD, GOOD, GOOD), certainty=0.75) == []
+
+
+def test_answers_of_raters_who_hardly_know_more_than_chance_are_warned_of_and_good_ones_are_not() -> None:
+    truth = np.random.default_rng(0).integers(0, 3, 400)
+    for skill, warned in ((0.2, True), (0.8, False)):
+        answers = simulate_labels(truth, np.stack([hammer_spammer(3, skill)] * 3), seed=1).answers
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            DawidSkene().fit(Annotations.from_answers(answers))
+        assert any("By its own probabilities" in str(each.message) for each in caught) is warned
+
+
+def test_flips_of_many_raters_cancel_as_soon_as_right_answers_are_the_most_common() -> None:
+    flips = [np.roll(np.eye(4), shift, axis=1) for shift in (1, 2, 3)]
+    crowd = np.stack([0.4 * np.eye(4) + 0.6 * flip for flip in flips])
+    assert identifiability_problems(crowd) == []
 
 
 @pytest.mark.parametrize(("count", "words"), [(1, "Only one rater"), (2, "Only two raters")])

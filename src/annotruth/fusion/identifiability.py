@@ -23,6 +23,8 @@ MANY_RATERS = 5
 """From this many raters on, errors cancel sooner the more there are."""
 MIN_CLASS_SHARE = 0.1
 """A class is lost if the estimate has less than this share of what the raters mark on average."""
+MIN_CERTAINTY = 0.7
+"""Share of items that the estimate must be right on by its own posterior, which is rather too sure of weak raters."""
 
 
 class Yardstick(NamedTuple):
@@ -41,8 +43,8 @@ class Yardstick(NamedTuple):
     loses: bool = True
 
 
-ANSWERS = Yardstick(dice=0.0, margin=2.0, loses=False)
-"""Single answers err independently: it is enough that somebody is right more often than wrong."""
+ANSWERS = Yardstick(dice=0.0, margin=1.0, loses=False)
+"""Single answers err independently: it is enough that somebody, or the mean, is right more often than wrong."""
 PREDICTED_ANSWERS = Yardstick(dice=0.0, margin=1.0)
 """A network sees the errors of all items that look alike, so that they cancel as soon as right is more common."""
 FUSED_MASKS = Yardstick(dice=8 / 9, margin=2.0)
@@ -62,6 +64,7 @@ def identifiability_problems(
     anchored: bool = False,
     yardstick: Yardstick = ANSWERS,
     alike: np.ndarray | None = None,
+    certainty: float | None = None,
 ) -> list[str]:
     """List the reasons why these confusion matrices, and the truth that came with them, may be wrong.
 
@@ -79,6 +82,7 @@ def identifiability_problems(
     yardstick : what makes a rater faithful: ``ANSWERS``, ``PREDICTED_ANSWERS``, ``FUSED_MASKS`` or ``PREDICTED_MASKS``
     alike : (classes,) Dice of the two raters who agree best. Two who agree as closely as the yardstick asks are
         faithful to something: then a poor estimate is the network's fault, not the raters'
+    certainty : mean probability of the most probable class of an item, where it is known
 
     Returns
     -------
@@ -116,6 +120,8 @@ def identifiability_problems(
     active = np.flatnonzero(weight > 0)
     problems = [] if anchored else _too_few(len(active)) + _apart(active, groups, rater_names)
     masks = yardstick.dice > 0
+    if certainty is not None and certainty < MIN_CERTAINTY:
+        problems += _unsure(certainty)
     if yardstick.loses and len(active):
         problems += _lost(confusion[active], weight[active], frequency, class_names)
     seen = np.flatnonzero(frequency > 0)
@@ -201,6 +207,13 @@ def _apart(active: np.ndarray, groups: np.ndarray | None, names: list[str]) -> l
     return [
         f"The raters fall into {len(members)} groups that share no item ({listed}): skills cannot be compared "
         "across groups; have some items labelled by raters of several groups."
+    ]
+
+
+def _unsure(certainty: float) -> list[str]:
+    return [
+        f"By its own probabilities the estimate is right on only {certainty:.0%} of the items: so few labels of raters "
+        "who err so much say little of either; add labels, better raters or gold items."
     ]
 
 
