@@ -33,6 +33,7 @@ from .conftest import draw_cases
 uvicorn = pytest.importorskip("uvicorn", reason="the extra desk is not installed")
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
 ActionChains = pytest.importorskip("selenium.webdriver.common.action_chains").ActionChains
+JavascriptException = pytest.importorskip("selenium.common.exceptions").JavascriptException
 WebDriverWait = pytest.importorskip("selenium.webdriver.support.ui").WebDriverWait
 
 
@@ -69,7 +70,9 @@ class Seat:
         return self.browser.execute_script(f"return {code}")
 
     def wait(self, code: str) -> None:
-        WebDriverWait(self.browser, 20, poll_frequency=0.03).until(lambda _: self.ask(code), f"never: {code}")
+        """Until it is true; what is asked for may not be on the page yet."""
+        patience = WebDriverWait(self.browser, 20, poll_frequency=0.03, ignored_exceptions=(JavascriptException,))
+        patience.until(lambda _: self.ask(code), f"never: {code}")
 
     def type(self, place: str, text: str) -> None:
         self.browser.find_element("id", place).send_keys(text)
