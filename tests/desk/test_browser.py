@@ -249,7 +249,7 @@ def _starting(cases: Path, port: int) -> Callable[[], subprocess.Popen[str]]:
         command = [sys.executable, "-m", "annotruth", "serve", str(cases), "--port", str(port)]
         server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert server.stdout is not None
-        assert "The desk is at" in server.stdout.readline()
+        assert any("The desk is at" in line for line in server.stdout), "after what it may say of masks made anew"
         return server
 
     return start
