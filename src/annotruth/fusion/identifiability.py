@@ -21,7 +21,7 @@ MIN_RATERS_OF_PICTURES = 2
 """Where a network sees what is labelled, two are nearly as good as three: docs/explanation/trace.md."""
 MIN_NOTICED_ERROR = 0.15
 """Share of a class's size that a rater must miss or add to be said to draw less or more."""
-MIN_COUNTERWEIGHT = 0.35
+MIN_COUNTERWEIGHT = 0.25
 """Raters lie on both sides of an estimate if what some draw more is at least this share of what others draw less."""
 MANY_RATERS = 5
 """From this many raters on, errors cancel sooner the more there are."""
