@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,15 @@ BRATS_PAPER = {
     },
 }
 
+Paper = dict[str, dict[str, dict[str, float]]]
+
+
+def _of_rows(paper: Paper, rows: Sequence[Row]) -> Paper:
+    """The paper's figures of these rows."""
+    labels = [row.label for row in rows]
+    return {setting: {name: figures[name] for name in labels if name in figures} for setting, figures in paper.items()}
+
+
 LIDC = Experiment(
     name="zhang2020-lidc",
     title="Zhang et al. 2020, tables 3 to 5: lung nodules drawn by two to four readers",
@@ -114,6 +124,7 @@ LIDC_ONE_LABEL = replace(
     settings=ONE_LABEL,
     rows=ONE_LABEL_ROWS[:-1],
     metrics=(DICE, CM_RMSE),
+    paper=_of_rows(LIDC_PAPER, ONE_LABEL_ROWS),
     findings=(above_others("pixel-cm"), above_on_every_seed("pixel-cm", "majority")),
 )
 MULTICLASS_ONE_LABEL = replace(
@@ -123,6 +134,7 @@ MULTICLASS_ONE_LABEL = replace(
     settings=ONE_LABEL,
     rows=ONE_LABEL_ROWS,
     metrics=(DICE, CM_RMSE),
+    paper=_of_rows(BRATS_PAPER, ONE_LABEL_ROWS),
     findings=(
         above_others("pixel-cm"),
         close_to("pixel-cm", "clean", {"one-label": 0.04}),
