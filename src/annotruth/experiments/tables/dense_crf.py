@@ -80,8 +80,8 @@ DENSE_CRF = Experiment(
     quick=Scale({"train": 20, "test": 10}, {"max_epochs": 3}),
     findings=(changes_dice(),),
     notes=(
-        "The CRF has all weights as by default, which were chosen while scores of seeds 10 and 11 were seen; it sees the "
-        "image and the network's probabilities, and nothing is trained for it.",
+        "The CRF has all weights as by default, which were chosen while scores of seeds 10 and 11 were seen; it sees "
+        "the image and the network's probabilities, and nothing is trained for it.",
         "Strokes of digits are two to four pixels wide and mostly border: there, listening to neighbours thins them.",
     ),
 )
