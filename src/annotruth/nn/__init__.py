@@ -49,6 +49,7 @@ from annotruth.nn.losses import dice_loss, noisy_label_loss, smoothness_loss
 from annotruth.nn.monai_networks import monai_network
 from annotruth.nn.plan import NetworkPlan, plan_network
 from annotruth.nn.prob_unet import ProbabilisticUNet
+from annotruth.nn.stochastic import StochasticUNet
 from annotruth.renamed import old_names
 
 __all__ = [
@@ -77,6 +78,7 @@ __all__ = [
     "PixelConfusion",
     "PixelHeads",
     "ProbabilisticUNet",
+    "StochasticUNet",
     "UNetDecoder",
     "UNetEncoder",
     "check_annotator_model",
