@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING
 
 from annotruth.nn.annotators import (
     AnnotatorModel,
+    CorrelatedAnnotators,
+    CorrelatedHeads,
     DrawingAnnotators,
     EmbeddedAnnotators,
     FeatureAnnotators,
@@ -26,6 +28,7 @@ from annotruth.nn.classifiers import classifier_network, linear, mlp, planned_re
 from annotruth.nn.confusion import (
     Complement,
     Confusion,
+    CorrelatedConfusion,
     GlobalConfusion,
     GlobalLowRankConfusion,
     IdentityConfusion,
@@ -57,6 +60,9 @@ __all__ = [
     "AnySize",
     "Complement",
     "Confusion",
+    "CorrelatedAnnotators",
+    "CorrelatedConfusion",
+    "CorrelatedHeads",
     "DrawingAnnotators",
     "EmbeddedAnnotators",
     "FeatureAnnotators",
