@@ -36,13 +36,13 @@ def moods() -> Moods:
 
 @pytest.fixture(scope="session")
 def fit_moods(moods) -> Callable[..., Segmenter]:
-    """Trains a method on 24 of these squares."""
+    """Trains a method on 24 of these squares, or on other annotations."""
 
-    def fitted(method: str, max_epochs: int = 16, **options) -> Segmenter:
+    def fitted(method: str, max_epochs: int = 16, annotations: Annotations | None = None, **options) -> Segmenter:
         model = Segmenter(
             method, max_epochs=max_epochs, batch_size=4, validation=0, learning_rate=0.01, progress=False, **options
         )
-        return model.fit(moods(24))
+        return model.fit(annotations or moods(24))
 
     return fitted
 

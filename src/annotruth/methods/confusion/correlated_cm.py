@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -14,7 +14,7 @@ from annotruth.methods.base import Batch, DataSpec
 from annotruth.methods.inference import in_rounds
 from annotruth.methods.protocols import Samples
 from annotruth.methods.registry import register
-from annotruth.nn import CorrelatedAnnotators
+from annotruth.nn import CorrelatedAnnotators, CorrelatedConfusion
 
 
 @register
@@ -70,5 +70,6 @@ class CorrelatedCM(Samples, Foretells):
     ) -> Tensor:
         who = in_rounds(spec.raters, n, generator).tolist()
         points = torch.randn(n, self.rank, generator=generator).to(images)
-        log_truth, confusion = model.log_truth(images), model.confusion(images)
+        log_truth = model.log_truth(images)
+        confusion = cast("CorrelatedConfusion", model.confusion(images))
         return torch.stack([confusion.drawn(log_truth, rater, point) for rater, point in zip(who, points)]).exp()

@@ -48,7 +48,7 @@ class CorrelatedHeads(AnnotatorModel):
         self.mean = PixelHeads(in_channels + WIDTH, raters, classes)
         self.factors = nn.Conv1d(in_channels + WIDTH, raters * rank * classes**2, kernel_size=1)
         nn.init.normal_(self.factors.weight, std=0.005)
-        nn.init.normal_(self.factors.bias, std=FIRST_FACTOR)
+        self.factors.bias = nn.Parameter(FIRST_FACTOR * torch.randn(raters * rank * classes**2))
         self.register_buffer("points", torch.randn(draws, 1, 1, rank))
 
     def forward(self, images: Tensor, raters: Tensor | None = None) -> CorrelatedConfusion:
