@@ -125,6 +125,18 @@ def test_a_row_may_have_arguments_of_its_own_for_the_learner(tiny, tmp_path, tra
     assert trained[4:] == [("longer", 0)] * 2  # another argument is another training
 
 
+def with_diagnosis(**arguments):
+    task = digits.digits_task(**arguments)
+    return replace(task, options={"diag": {"diagnosis": dict.fromkeys(task.train.items, "ill")}})
+
+
+def test_options_that_follow_from_the_data_reach_their_method_alone(tiny, tmp_path):
+    told = Column("told", "told", lambda trained: len(trained.model.options.get("diagnosis", {})))
+    experiment = replace(tiny, task=with_diagnosis, rows=(Row("clean"), Row("diag")), metrics=(told,), findings=())
+    table = run_experiment(experiment, tmp_path, seeds=[0])
+    assert [row["told"]["mean"] for row in table["rows"]] == [0, 16] * 2
+
+
 def test_what_another_version_trained_is_trained_anew(tiny, tmp_path, trained, monkeypatch):
     run_experiment(tiny, tmp_path, seeds=[0])
     monkeypatch.setattr(runner, "__version__", "0.0.1")

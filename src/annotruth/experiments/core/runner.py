@@ -178,9 +178,8 @@ def _train_and_score(cell: Cell) -> dict[str, Any]:
     task = _load_data(cell.task, cell.arguments)
     with peak_memory() as grown:
         started = time.perf_counter()
-        learner = cell.learner(
-            method=cell.row.method, seed=cell.seed, progress=False, **cell.training, **cell.row.options
-        )
+        options = {**task.options.get(cell.row.method, {}), **cell.row.options}
+        learner = cell.learner(method=cell.row.method, seed=cell.seed, progress=False, **cell.training, **options)
         try:
             model = learner.fit(task.train, **({} if task.known is None else {"truth": task.known}))
         except AnnotruthError as error:

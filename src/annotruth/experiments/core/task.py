@@ -22,6 +22,7 @@ class TaskData:
     confusion : (items, raters, classes, classes) the raters' true confusion there, or None where it is unknown
     about : which data these are, in words
     known : true masks of some items to learn from beside the raters' labels, or None
+    options : options of methods that follow from the data, as the diagnosis of every item, by the method's name
     """
 
     train: Annotations
@@ -29,6 +30,7 @@ class TaskData:
     confusion: np.ndarray | None = None
     about: str = ""
     known: Any = None
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
