@@ -4,6 +4,7 @@
 Prepares            its model must see the training items before the training
 Stages              the training changes on its way: a warm-up, two kinds of steps in turns
 Samples             it can draw what several people might draw
+PredictsRaters      it tells what each rater would draw, other than by matrices
 FusesLabels         it weighs labels at hand in a way of its own
 AnswersQuestions    a prediction can be asked for more: a recurrence, whom to trust
 LearnsFromTruth     it learns from the true labels of some items, too
@@ -69,6 +70,14 @@ class Samples(ABC):
     @abstractmethod
     def sample(self, model: Any, images: Tensor, n: int, generator: Generator, spec: DataSpec) -> Tensor:
         """Probabilities (n, batch, classes, *spatial), whose likeliest labels are a drawing each."""
+
+
+class PredictsRaters(ABC):
+    """The method tells what each rater would draw in a way of its own, not by the truth and the rater's matrices."""
+
+    @abstractmethod
+    def rater_probabilities(self, model: Any, images: Tensor) -> Tensor:
+        """Probabilities (batch, raters, classes, *spatial) of every rater's labels."""
 
 
 class FusesLabels(ABC):

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING
 
 from annotruth.nn.annotators import (
     AnnotatorModel,
+    CorrelatedAnnotators,
+    CorrelatedHeads,
     DrawingAnnotators,
     EmbeddedAnnotators,
     FeatureAnnotators,
@@ -26,6 +28,7 @@ from annotruth.nn.classifiers import classifier_network, linear, mlp, planned_re
 from annotruth.nn.confusion import (
     Complement,
     Confusion,
+    CorrelatedConfusion,
     GlobalConfusion,
     GlobalLowRankConfusion,
     IdentityConfusion,
@@ -49,6 +52,7 @@ from annotruth.nn.losses import dice_loss, noisy_label_loss, smoothness_loss
 from annotruth.nn.monai_networks import monai_network
 from annotruth.nn.plan import NetworkPlan, plan_network
 from annotruth.nn.prob_unet import ProbabilisticUNet
+from annotruth.nn.stochastic import StochasticUNet
 from annotruth.renamed import old_names
 
 __all__ = [
@@ -56,6 +60,9 @@ __all__ = [
     "AnySize",
     "Complement",
     "Confusion",
+    "CorrelatedAnnotators",
+    "CorrelatedConfusion",
+    "CorrelatedHeads",
     "DrawingAnnotators",
     "EmbeddedAnnotators",
     "FeatureAnnotators",
@@ -77,6 +84,7 @@ __all__ = [
     "PixelConfusion",
     "PixelHeads",
     "ProbabilisticUNet",
+    "StochasticUNet",
     "UNetDecoder",
     "UNetEncoder",
     "check_annotator_model",

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from annotruth.errors import InputError
 from annotruth.methods import DataSpec, Method, MethodModel
 from annotruth.methods.inference import predict_options, sample_drawings
+from annotruth.methods.protocols import PredictsRaters
 from annotruth.training.dense_crf import CRF, refine_all
 from annotruth.training.diagnostics import warn_of_small_images
 from annotruth.training.plan import Plan
@@ -104,6 +105,20 @@ class PredictionMixin:
             for position, (image, tensor) in enumerate(zip(images, self._standardise_all(images, spacing)))
         ]
         return np.stack(drawings, axis=1) if len({d.shape for d in drawings}) == 1 else drawings
+
+    @torch.no_grad()
+    def rater_proba(self, image: np.ndarray, *, spacing: Sequence[float] | None = None) -> np.ndarray | None:
+        """What every rater would draw on one image: probabilities (raters, classes, *spatial).
+
+        None where the method tells that only by the truth and the raters' matrices. ``spacing`` is as in
+        ``predict_proba``.
+        """
+        if not isinstance(self.method_, PredictsRaters):
+            return None
+        draw = partial(self.method_.rater_probabilities, self.module_)
+        tensor = self._standardised(image, "The image", spacing)
+        scores = self._by_windows(tensor[None], self._mirrored(lambda part: draw(part).flatten(1, 2)))[0]
+        return back_on_grid(scores.unflatten(0, (len(self.raters_), -1)), image.shape[1:])
 
     @torch.no_grad()
     def confusion_maps(self, image: np.ndarray, *, spacing: Sequence[float] | None = None) -> np.ndarray | None:

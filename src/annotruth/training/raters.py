@@ -117,6 +117,9 @@ class Annotator:
 
     def predict_proba(self, image: np.ndarray, *, spacing: Sequence[float] | None = None) -> np.ndarray:
         """What would this rater draw? Probabilities (classes, *spatial) of each label on an image."""
+        drawn = self._model.rater_proba(image, spacing=spacing)
+        if drawn is not None:
+            return drawn[self._model.raters_.index(self.name)]
         truth = self._model.predict_proba(image[None], spacing=spacing)[0]
         maps = self.confusion_map(image, spacing=spacing)
         if maps is None:

@@ -1,6 +1,7 @@
 """Annotator models: modules that give each rater's confusion matrices for a batch of images."""
 
 from annotruth.nn.annotators.base import AnnotatorModel, check_annotator_model
+from annotruth.nn.annotators.correlated import CorrelatedAnnotators, CorrelatedHeads
 from annotruth.nn.annotators.drawn import DrawingAnnotators
 from annotruth.nn.annotators.embedded import EmbeddedAnnotators, item_embedding
 from annotruth.nn.annotators.marking import Marking
@@ -16,6 +17,8 @@ from annotruth.nn.annotators.rater_features import FeatureAnnotators, FeaturePix
 
 __all__ = [
     "AnnotatorModel",
+    "CorrelatedAnnotators",
+    "CorrelatedHeads",
     "DrawingAnnotators",
     "EmbeddedAnnotators",
     "FeatureAnnotators",
