@@ -257,9 +257,9 @@ def main() -> int:
         "next-labels",
         "Labels needed to be as accurate as with all answers",
         f"Made by `python -m benchmarks.next_labels --data FOLDER --peers PYTHON{cut}`. Every item starts with one "
-        "answer, by a rater drawn at random; others are bought in purchases of a fortieth of the table, until the fusion "
-        "of what was bought (`SparseDawidSkene`, the same for all) is as accurate as that of all answers. Labels "
-        f"bought, without the first ones, are means and deviations over {options.seeds} seeds. cleanlab's ActiveLab "
+        "answer, by a rater drawn at random; others are bought in purchases of a fortieth of the table, until the "
+        "fusion of what was bought (`SparseDawidSkene`, the same for all) is as accurate as that of all answers. "
+        f"Labels bought, without the first ones, are means and deviations over {options.seeds} seeds. cleanlab's ActiveLab "
         "and scikit-activeml's uncertainty sampling are told the same posterior as our strategies, in place of a "
         "classifier's; ActiveLab and entropy leave open who is asked: raters at random. IEThresh is scikit-activeml's "
         "least confident items by the raters with the highest upper bounds of interval estimation. "
