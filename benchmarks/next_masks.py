@@ -40,10 +40,11 @@ RATERS = {
 
 
 AFTER = (
-    "What is asked for matters more than who is asked. In trials on other seeds, how often raters are right where masks "
-    "differ was estimated poorly from two or three masks of a case (0.4 for one who was right in 0.8), so that a choice "
-    "of raters by it gained little. Why information falls behind entropy at the larger budgets of the hippocampus is not "
-    "settled; it may be that cheap masks, fused as if pixels were independent, leave less doubt than they should."
+    "What is asked for matters more than who is asked. In trials on other seeds, how often raters are right "
+    "where masks differ was estimated poorly from two or three masks of a case (0.4 for one who was right in "
+    "0.8), so that a choice of raters by it gained little. Why information falls behind entropy at the larger "
+    "budgets of the hippocampus is not settled; it may be that cheap masks, fused as if pixels were "
+    "independent, leave less doubt than they should."
 )
 """What is to be seen in the results."""
 
