@@ -49,13 +49,13 @@ items that raters are divided on fall right or wrong is luck, and so is when the
 
 AFTER = (
     "Of the simulated crowds, in which raters err independently of each other, information needs less than "
-    "half of what random buying needs and less than any peer. On real tables it does not: what matters there, "
-    "hard items on which raters err together, no strategy here knows of. Bluebirds has 108 items, and the "
-    "fusion of few answers of it may settle on a wrong reading: deviations over seeds are as large as "
-    "differences between strategies, and random buying is as good as any. In CIFAR-10N, with three answers of "
-    "an item, a third never changes what two agree on: buying a second for all, and a third where two differ, "
-    "takes 0.64 of all that can be bought, so that half of random's labels is out of reach for any strategy, "
-    "and beyond that point only luck is bought."
+    "half of what random buying needs and less than any peer. On real tables it does not, probably as raters "
+    "err together on hard items, of which no strategy here knows. Bluebirds has 108 items, and the fusion of "
+    "few answers of it may settle on a wrong reading: deviations over seeds are as large as differences "
+    "between strategies, and random buying did best. In CIFAR-10N, with three answers of an item, a third "
+    "never changes what two agree on: buying a second for all, and a third where two differ, takes 0.64 of all"
+    " that can be bought, so that half of random's labels is hardly within reach, and beyond that point only "
+    "luck is bought."
 )
 """What is to be seen in the results."""
 
