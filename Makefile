@@ -78,6 +78,8 @@ bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks.training
 	$(BIN)/python -m benchmarks.modules
 	$(BIN)/python -m benchmarks.desk
+	$(BIN)/python -m benchmarks.trace
+	$(BIN)/python -m benchmarks.identifiability
 
 clean:
 	rm -rf $(VENV) $(REFERENCES) build dist site runs .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

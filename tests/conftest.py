@@ -1,16 +1,23 @@
-"""The command line, run inside the test's own process: imports are paid for once."""
+"""The command line, run inside the test's own process (imports are paid for once), and a browser."""
 
 from __future__ import annotations
 
 import hashlib
 import re
+import shutil
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
+
+BROWSER_FLAGS = (
+    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--force-prefers-reduced-motion", "--window-size=1280,900",
+)  # fmt: skip
 
 
 class Ended(NamedTuple):
@@ -55,3 +62,20 @@ def fingerprint() -> Callable[[Path], str]:
         return found.hexdigest()
 
     return take
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Chromium without a screen, which logs errors and what it asks the network for; a test is skipped without it."""
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+    program, driver = shutil.which("chromium") or shutil.which("google-chrome"), shutil.which("chromedriver")
+    if not (program and driver):
+        pytest.skip("no Chromium with chromedriver was found")
+    options = webdriver.ChromeOptions()
+    options.binary_location = program
+    for flag in (*BROWSER_FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    chrome = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=driver))
+    yield chrome
+    chrome.quit()

@@ -52,6 +52,17 @@ def test_predicting_after_a_recurrence_and_with_confidences(annotruth: Run, home
     assert not np.allclose(found[0], found[2])
 
 
+def test_predicting_with_a_dense_crf(annotruth: Run, home: Path, out: Path) -> None:
+    image = home / "digits" / "images" / "digit_3.png"
+    for name, asked in (("plain", ()), ("refined", ("--crf",))):
+        assert annotruth("predict", home / "run", image, "-o", out / name, "-q", *asked).code == 0
+    plain, refined = (tifffile.imread(out / name / "probabilities" / "digit_3.tiff") for name in ("plain", "refined"))
+    assert not np.allclose(plain, refined)
+    np.testing.assert_array_equal(
+        np.asarray(Image.open(out / "refined" / "labels" / "digit_3.png")), refined.argmax(axis=0)
+    )
+
+
 def test_predicting_with_folds_gives_the_mean(annotruth: Run, home: Path, folds: Path, out: Path) -> None:
     images = home / "digits" / "images"
     models = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -34,27 +33,8 @@ from .conftest import draw_cases
 uvicorn = pytest.importorskip("uvicorn", reason="the extra desk is not installed")
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
 ActionChains = pytest.importorskip("selenium.webdriver.common.action_chains").ActionChains
+JavascriptException = pytest.importorskip("selenium.common.exceptions").JavascriptException
 WebDriverWait = pytest.importorskip("selenium.webdriver.support.ui").WebDriverWait
-BROWSER, DRIVER = shutil.which("chromium") or shutil.which("google-chrome"), shutil.which("chromedriver")
-FLAGS = (
-    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--force-prefers-reduced-motion", "--window-size=1280,900",
-)  # fmt: skip
-
-pytestmark = pytest.mark.skipif(not (BROWSER and DRIVER), reason="no Chromium with chromedriver was found")
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
-    options = webdriver.ChromeOptions()
-    options.binary_location = BROWSER
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    chrome = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=DRIVER))
-    yield chrome
-    chrome.quit()
 
 
 @contextmanager
@@ -90,7 +70,9 @@ class Seat:
         return self.browser.execute_script(f"return {code}")
 
     def wait(self, code: str) -> None:
-        WebDriverWait(self.browser, 20, poll_frequency=0.03).until(lambda _: self.ask(code), f"never: {code}")
+        """Until it is true; what is asked for may not be on the page yet."""
+        patience = WebDriverWait(self.browser, 20, poll_frequency=0.03, ignored_exceptions=(JavascriptException,))
+        patience.until(lambda _: self.ask(code), f"never: {code}")
 
     def type(self, place: str, text: str) -> None:
         self.browser.find_element("id", place).send_keys(text)
@@ -267,7 +249,7 @@ def _starting(cases: Path, port: int) -> Callable[[], subprocess.Popen[str]]:
         command = [sys.executable, "-m", "annotruth", "serve", str(cases), "--port", str(port)]
         server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert server.stdout is not None
-        assert "The desk is at" in server.stdout.readline()
+        assert any("The desk is at" in line for line in server.stdout), "after what it may say of masks made anew"
         return server
 
     return start

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+import warnings
 
 import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from annotruth import STAPLE
+from annotruth import STAPLE, Annotations, DawidSkene
 from annotruth.data.confusion import confusion_counts, normalise_rows
 from annotruth.errors import IdentifiabilityWarning, InputError
 from annotruth.fusion.identifiability import (
     FUSED_MASKS,
+    PREDICTED_ANSWERS,
     PREDICTED_MASKS,
     Yardstick,
     co_labelling_groups,
@@ -20,7 +22,7 @@ from annotruth.fusion.identifiability import (
     warn_identifiability,
 )
 from annotruth.metrics import dice_per_item
-from annotruth.simulate import noisy_digits, simulate_masks
+from annotruth.simulate import MaskRater, hammer_spammer, noisy_digits, simulate_labels, simulate_masks
 
 
 def raters(*matrices: list[list[float]]) -> np.ndarray:
@@ -35,11 +37,45 @@ def test_three_good_raters_pass() -> None:
     assert identifiability_problems(raters(GOOD, GOOD, GOOD)) == []
 
 
+def test_an_estimate_that_is_unsure_of_most_items_says_so() -> None:
+    (problem,) = identifiability_problems(raters(GOOD, GOOD, GOOD), certainty=0.58)
+    assert "right on only 58% of the items" in problem
+    assert identifiability_problems(raters(GOOD, GOOD, GOOD), certainty=0.75) == []
+
+
+def test_answers_of_raters_who_hardly_know_more_than_chance_are_warned_of_and_good_ones_are_not() -> None:
+    truth = np.random.default_rng(0).integers(0, 3, 400)
+    for skill, warned in ((0.2, True), (0.8, False)):
+        answers = simulate_labels(truth, np.stack([hammer_spammer(3, skill)] * 3), seed=1).answers
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            DawidSkene().fit(Annotations.from_answers(answers))
+        assert any("By its own probabilities" in str(each.message) for each in caught) is warned
+
+
+def test_two_who_draw_too_much_alike_are_named_where_all_others_draw_less() -> None:
+    people = ["over", "under", "wrong", MaskRater("over", 1.1, name="over too")]
+    drawn = simulate_masks(noisy_digits(40)[1], people).annotations()
+    with pytest.warns(IdentifiabilityWarning, match="rests on over, over too alone: all others draw less of it"):
+        STAPLE().fit(drawn)
+
+
+def test_flips_of_many_raters_cancel_as_soon_as_right_answers_are_the_most_common() -> None:
+    flips = [np.roll(np.eye(4), shift, axis=1) for shift in (1, 2, 3)]
+    crowd = np.stack([0.4 * np.eye(4) + 0.6 * flip for flip in flips])
+    assert identifiability_problems(crowd) == []
+
+
 @pytest.mark.parametrize(("count", "words"), [(1, "Only one rater"), (2, "Only two raters")])
 def test_too_few_raters(count: int, words: str) -> None:
     problems = identifiability_problems(raters(*[GOOD] * count))
     assert len(problems) == 1
     assert words in problems[0]
+
+
+def test_two_raters_are_enough_where_a_network_sees_what_they_label() -> None:
+    assert identifiability_problems(raters(GOOD, GOOD), yardstick=PREDICTED_ANSWERS) == []
+    assert "Only one rater" in identifiability_problems(raters(GOOD), yardstick=PREDICTED_ANSWERS)[0]
 
 
 def test_raters_without_labels_do_not_count() -> None:
@@ -195,7 +231,11 @@ def test_an_estimate_beyond_all_others_rests_on_one_alone(others: tuple, words: 
     (problem,) = identifiability_problems(raters(faithful, *others), THIN, classes="ab", yardstick=FUSED_MASKS)
     assert re.search(f"The estimated b rests on rater_1 alone: all others draw {words}", problem)
     assert identifiability_problems(raters(faithful, OVER, UNDER), THIN, yardstick=FUSED_MASKS) == []
-    assert identifiability_problems(raters(faithful, faithful, *others), THIN, yardstick=FUSED_MASKS) == []
+    # Two of four might as well be the ones who err, alike; of three among five nothing is said.
+    (problem,) = identifiability_problems(raters(faithful, faithful, *others), THIN, yardstick=FUSED_MASKS)
+    assert re.search(f"The estimated 1 rests on rater_1, rater_2 alone: all others draw {words}", problem)
+    most = raters(faithful, faithful, faithful, *others)
+    assert identifiability_problems(most, THIN, yardstick=FUSED_MASKS) == []
     assert identifiability_problems(raters(faithful, *others), THIN, yardstick=FUSED_MASKS, anchored=True) == []
     assert identifiability_problems(raters(faithful, *others), THIN) == []
 

@@ -83,8 +83,6 @@ def test_processes_that_keep_dying_end_the_job() -> None:
 def test_wrong_numbers_of_workers() -> None:
     with pytest.raises(InputError, match="at least 1"):
         open_workers(0)
-    with pytest.raises(InputError, match="not both"):
-        open_workers(2, "tcp://127.0.0.1:9")
 
 
 def test_answers_come_as_they_are_ready() -> None:

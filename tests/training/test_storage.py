@@ -15,6 +15,7 @@ from safetensors.torch import save_file
 import annotruth
 from annotruth import Segmenter, load_model
 from annotruth.errors import AnnotruthError, InputError
+from annotruth.methods.confusion.pixel_cm import PixelCM
 from annotruth.training.storage import read_facts, write_model
 
 pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
@@ -134,9 +135,15 @@ def test_a_segmenter_of_an_earlier_version_says_what_to_do(path, tmp_path):
         load_model(tmp_path / "old.annotruth")
 
 
+def test_options_that_were_not_given_are_kept_for_when_defaults_change(model, path, monkeypatch):
+    monkeypatch.setattr(PixelCM.__init__, "__defaults__", (None, "posterior", "drawings", (), "shared"))
+    assert PixelCM().features == "shared"
+    assert vars(load_model(path).method_) == vars(model.method_)
+
+
 def test_weights_of_another_method(model, path, tmp_path):
     facts = read_facts(path)
-    facts["params"]["method"] = "mean"
+    facts["params"]["method"], facts["options"] = "mean", {}
     del facts["params"]["trace_weight"]
     wrong = write_model(tmp_path / "wrong.annotruth", "Segmenter", facts, model.module_.state_dict())
     with pytest.raises(InputError, match="does not fit"):

@@ -35,7 +35,7 @@ def fuse(
     stream: Annotated[
         bool, typer.Option("--stream", help="Label table: read in parts, as one of over 20 million rows is anyway.")
     ] = False,
-    jobs: Annotated[int, typer.Option(help="Processes that share the cases of a folder.")] = 1,
+    jobs: Annotated[int | None, typer.Option(help="Cores to use; all, if not given.")] = None,
     dask: Annotated[
         Optional[str],
         typer.Option(metavar="ADDRESS", help="Dask scheduler whose workers share the cases, or parts of a table."),

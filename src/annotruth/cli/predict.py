@@ -40,6 +40,9 @@ def predict(
         Optional[list[str]],
         typer.Option(metavar="RATER=NUMBER", help="mrprism, mrnet: how far to trust a rater; 1 = as the others."),
     ] = None,
+    crf: Annotated[
+        bool, typer.Option("--crf", help="Masks: let pixels listen to those near them that look alike (a dense CRF).")
+    ] = False,
     overwrite: Overwrite = False,
     quiet: Quiet = False,
 ) -> None:
@@ -53,13 +56,15 @@ def predict(
     ensemble = load_files(files)
     first = ensemble.models[0]
     confidences = dict(confidence_value(text) for text in confidence) if confidence else None
-    if not isinstance(first, Segmenter) and (recurrence is not None or confidences is not None):
-        raise InputError("--recurrence and --confidence go with a model of masks, and this one labels whole items.")
+    if not isinstance(first, Segmenter) and (recurrence is not None or confidences is not None or crf):
+        raise InputError(
+            "--recurrence, --confidence and --crf go with a model of masks, and this one labels whole items."
+        )
     refuse_used_folder(output, overwrite)
     with only_writer(output):
         if isinstance(first, Segmenter):
             asked = {"recurrence": recurrence, "confidences": confidences}
-            _draw(ensemble, first, items, output, asked, overwrite, quiet)
+            _draw(ensemble, first, items, output, asked, crf, overwrite, quiet)
         else:
             _classify(ensemble, first, items, _columns(set(files) - set(run)), output, overwrite, quiet)
     if len(files) > 1:
@@ -80,8 +85,8 @@ def _columns(files: set[Path]) -> list[str] | None:
 
 
 def _draw(
-    ensemble: Ensemble, first: Segmenter, images: Path, output: Path, asked: dict[str, Any], overwrite: bool,
-    quiet: bool,
+    ensemble: Ensemble, first: Segmenter, images: Path, output: Path, asked: dict[str, Any], crf: bool,
+    overwrite: bool, quiet: bool,
 ) -> None:  # fmt: skip
     from annotruth.io import fresh_folder, load_images, write_mask, write_probabilities
     from annotruth.methods.inference import predict_options
@@ -101,7 +106,7 @@ def _draw(
         for index in range(len(data)):
             tell("Labelling", index, len(data))
             spacing = data.spacing(index)
-            probabilities = ensemble.predict_proba([data.item_image(index)], spacing=spacing, **asked)[0]
+            probabilities = ensemble.predict_proba([data.item_image(index)], spacing=spacing, crf=crf, **asked)[0]
             write_probabilities(output / "probabilities", data, index, probabilities)
             write_mask(output / "labels", data, index, probabilities.argmax(axis=0))
     screen.print(f"{len(data)} images labelled: {output / 'labels'}, {output / 'probabilities'}.")

@@ -426,14 +426,21 @@ class FusionEstimator(Parameters):
             )
         if self.warns_of_identifiability and len(self.classes_) > 1 and not isinstance(self.state_, CoinState):
             anchored = self.is_anchored(votes, self.state_)
+            certainty = self._certainty(votes) if groups is None else None  # of a table in memory
             if groups is None and not anchored:
                 groups = co_labelling_groups(votes.answers.item, votes.answers.rater, votes.n_raters)
             warn_identifiability(
                 self.confusion_, self.prior_, self.labelled_counts_,
                 None if anchored else groups,
                 raters=self.raters_, classes=self.classes_, anchored=anchored, stacklevel=5,
-                yardstick=FUSED_MASKS if isinstance(self._store, MaskStore) else ANSWERS,
+                yardstick=FUSED_MASKS if isinstance(self._store, MaskStore) else ANSWERS, certainty=certainty,
             )  # fmt: skip
+
+    def _certainty(self, votes: Votes) -> float | None:
+        """How sure the most probable class of a labelled item is on average; None of masks, whose borders err alike."""
+        if not isinstance(self._store, AnswerStore) or not votes.answered.any():
+            return None
+        return float(self.posterior(votes, self.state_).max(axis=1)[votes.answered].mean())
 
     # -- handing results out ------------------------------------------------------------------------------------
 

@@ -17,12 +17,18 @@ from annotruth.fusion._em import row_loops
 
 MIN_RATERS = 3
 """With two raters, many truths explain the same answers equally well; three are enough (independent errors)."""
+MIN_RATERS_OF_PICTURES = 2
+"""Where a network sees what is labelled, two are nearly as good as three: docs/explanation/trace.md."""
 MIN_NOTICED_ERROR = 0.15
 """Share of a class's size that a rater must miss or add to be said to draw less or more."""
+MIN_COUNTERWEIGHT = 0.25
+"""Raters lie on both sides of an estimate if what some draw more is at least this share of what others draw less."""
 MANY_RATERS = 5
 """From this many raters on, errors cancel sooner the more there are."""
 MIN_CLASS_SHARE = 0.1
 """A class is lost if the estimate has less than this share of what the raters mark on average."""
+MIN_CERTAINTY = 0.7
+"""Share of items that the estimate must be right on by its own posterior, which is rather too sure of weak raters."""
 
 
 class Yardstick(NamedTuple):
@@ -34,16 +40,18 @@ class Yardstick(NamedTuple):
     margin : errors of few raters cancel if, in the mean confusion, right is this many times as common as any one
         error; of many raters sooner, as not all of them err alike
     loses : whether the estimate may lose a class that raters name
+    raters : how many there must be
     """
 
     dice: float
     margin: float
     loses: bool = True
+    raters: int = MIN_RATERS
 
 
-ANSWERS = Yardstick(dice=0.0, margin=2.0, loses=False)
-"""Single answers err independently: it is enough that somebody is right more often than wrong."""
-PREDICTED_ANSWERS = Yardstick(dice=0.0, margin=1.0)
+ANSWERS = Yardstick(dice=0.0, margin=1.0, loses=False)
+"""Single answers err independently: it is enough that somebody, or the mean, is right more often than wrong."""
+PREDICTED_ANSWERS = Yardstick(dice=0.0, margin=1.0, raters=MIN_RATERS_OF_PICTURES)
 """A network sees the errors of all items that look alike, so that they cancel as soon as right is more common."""
 FUSED_MASKS = Yardstick(dice=8 / 9, margin=2.0)
 """Whole borders err together, and a fused mask is made of the raters' own: if one is faithful, it is very close."""
@@ -62,6 +70,7 @@ def identifiability_problems(
     anchored: bool = False,
     yardstick: Yardstick = ANSWERS,
     alike: np.ndarray | None = None,
+    certainty: float | None = None,
 ) -> list[str]:
     """List the reasons why these confusion matrices, and the truth that came with them, may be wrong.
 
@@ -79,6 +88,7 @@ def identifiability_problems(
     yardstick : what makes a rater faithful: ``ANSWERS``, ``PREDICTED_ANSWERS``, ``FUSED_MASKS`` or ``PREDICTED_MASKS``
     alike : (classes,) Dice of the two raters who agree best. Two who agree as closely as the yardstick asks are
         faithful to something: then a poor estimate is the network's fault, not the raters'
+    certainty : mean probability of the most probable class of an item, where it is known
 
     Returns
     -------
@@ -91,7 +101,7 @@ def identifiability_problems(
     is faithful is enough otherwise. With neither, nothing recovers the truth.
 
     Whether somebody *is* faithful can only be judged by the estimate itself. An estimate that nobody's labels come
-    close to is doubtful. One that a single rater comes close to is as good as that rater: if some draw more and others
+    close to is doubtful. One that few raters come close to is as good as they are: if some others draw more and some
     less, it lies between them, and nothing more can be said; if all others err to one side, it is an extreme, and the
     user is told so.
 
@@ -114,8 +124,10 @@ def identifiability_problems(
     frequency = np.full(n_classes, 1 / n_classes) if prior is None else np.asarray(prior, dtype=np.float64)
 
     active = np.flatnonzero(weight > 0)
-    problems = [] if anchored else _too_few(len(active)) + _apart(active, groups, rater_names)
+    problems = [] if anchored else _too_few(len(active), yardstick.raters) + _apart(active, groups, rater_names)
     masks = yardstick.dice > 0
+    if certainty is not None and certainty < MIN_CERTAINTY:
+        problems += _unsure(certainty)
     if yardstick.loses and len(active):
         problems += _lost(confusion[active], weight[active], frequency, class_names)
     seen = np.flatnonzero(frequency > 0)
@@ -128,7 +140,7 @@ def identifiability_problems(
         problems += _swapped(mean, names) or _not_dominant(mean, names)
     support = _Support(matrices, mean, frequency[seen], yardstick, None if alike is None else alike[seen])
     problems += support.nobody(names, who, masks)
-    return problems + (support.one_alone(names, who) if masks and not anchored else [])
+    return problems + (support.few_alone(names, who) if masks and not anchored else [])
 
 
 def warn_identifiability(confusion: np.ndarray, *args: Any, stacklevel: int = 2, **kwargs: Any) -> list[str]:
@@ -177,8 +189,8 @@ def co_labelling_groups(item: np.ndarray, rater: np.ndarray, n_raters: int) -> n
     return groups
 
 
-def _too_few(count: int) -> list[str]:
-    if count >= MIN_RATERS:
+def _too_few(count: int, least: int) -> list[str]:
+    if count >= least:
         return []
     if count == 2:
         return [
@@ -201,6 +213,13 @@ def _apart(active: np.ndarray, groups: np.ndarray | None, names: list[str]) -> l
     return [
         f"The raters fall into {len(members)} groups that share no item ({listed}): skills cannot be compared "
         "across groups; have some items labelled by raters of several groups."
+    ]
+
+
+def _unsure(certainty: float) -> list[str]:
+    return [
+        f"By its own probabilities the estimate is right on only {certainty:.0%} of the items: so few labels of raters "
+        "who err so much say little of either; add labels, better raters or gold items."
     ]
 
 
@@ -281,19 +300,31 @@ class _Support:
         listed = [f"{names[c]} (closest: {raters[closest[c]]}, {score} {self.dice[closest[c], c]:.2f})" for c in lost]
         return [f"No rater is faithful on {shorten(listed, 3)}: each {wrong}, and the errors do not cancel."]
 
-    def one_alone(self, names: list[str], raters: list[str]) -> list[str]:
-        """Name classes on which only one rater is close to the estimate, and all others err to one side of it."""
+    def few_alone(self, names: list[str], raters: list[str]) -> list[str]:
+        """Name classes on which at most half of the raters are close to the estimate, and all others err to one side.
+
+        Those who are close may be faithful, or share a habit: what they draw does not tell which.
+        """
         problems = []
         told = np.arange(len(names)) > (0 if len(names) == 2 else -1)  # what is more of one class is less of the other
-        for c in np.flatnonzero((self.faithful.sum(axis=0) == 1) & ~(self.cancels | self.agreed) & told):
-            one = int(self.faithful[:, c].argmax())
-            others = np.arange(len(raters)) != one
-            more, less = (errors[others, c] > MIN_NOTICED_ERROR for errors in (self.added, self.missed))
-            if not others.any() or (more.any() and less.any()):
+        count = self.faithful.sum(axis=0)
+        for c in np.flatnonzero(
+            (count > 0) & (2 * count <= max(len(raters), 2)) & ~(self.cancels | self.agreed) & told
+        ):
+            others = ~self.faithful[:, c]
+            if not others.any():
                 continue
-            which, too = ("more", "little") if more.any() else ("less", "much")
+            added, missed = (float(errors[others, c].max()) for errors in (self.added, self.missed))
+            more, less = (
+                one > max(MIN_NOTICED_ERROR, MIN_COUNTERWEIGHT * other)
+                for one, other in ((added, missed), (missed, added))
+            )
+            if more and less:
+                continue
+            which, too = ("more", "little") if more else ("less", "much")
+            who = shorten([rater for rater, close in zip(raters, self.faithful[:, c]) if close], 3)
             problems.append(
-                f"The estimated {names[c]} rests on {raters[one]} alone: all others draw {which} of it. If "
-                f"{raters[one]} draws too {too}, so does the estimate."
+                f"The estimated {names[c]} rests on {who} alone: all others draw {which} of it. If {who} "
+                f"{'draws' if count[c] == 1 else 'draw'} too {too}, so does the estimate."
             )
         return problems

@@ -5,9 +5,11 @@ What goes wrong names the file, the case and the rater.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +37,11 @@ def suffix_of(path: str | Path) -> str | None:
     >>> suffix_of("cases/images/case.1.NII.gz")
     '.NII.gz'
     """
-    name = Path(path).name
+    return _suffix_of_name(os.path.basename(path))  # of thousands of files, quicker than by a Path
+
+
+@lru_cache(maxsize=1024)
+def _suffix_of_name(name: str) -> str | None:
     matching = [suffix for suffix in SUFFIXES if name.lower().endswith(suffix) and len(name) > len(suffix)]
     return name[-len(max(matching, key=len)) :] if matching else None
 

@@ -9,6 +9,7 @@ from threading import Lock
 
 import numpy as np
 
+from annotruth.errors import InputError
 from annotruth.parallel.memory import available_memory
 
 MAX_KEPT_BYTES = 2**30
@@ -19,10 +20,14 @@ class _Kept:
     def __init__(self, limit: int) -> None:
         self._left, self._lock = limit, Lock()
         self._masks: dict[Path, np.ndarray] = {}
+        self._seen: dict[Path, tuple[int, int]] = {}
 
     def get(self, path: Path, read: Callable[[Path], np.ndarray]) -> np.ndarray:
         if path in self._masks:
             return self._masks[path]
+        seen = _stamp(path)
+        if seen is not None and self._seen.setdefault(path, seen) != seen:
+            raise InputError(f"{path} has changed since it was read first. Do it again when nobody writes there.")
         mask = read(path)
         with self._lock:
             if path not in self._masks and mask.nbytes <= self._left:
@@ -32,12 +37,23 @@ class _Kept:
         return mask
 
 
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """What changes when a file is written anew; None where there is no file, which reading will complain of."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
 _active: list[_Kept] = []
 
 
 @contextmanager
 def keeping_masks(limit: int | None = None) -> Iterator[None]:
     """Keep masks that are read in the block, by any thread of this process, up to ``limit`` bytes in all.
+
+    A file that is read again, not having been kept, must be the same as before.
 
     Examples
     --------

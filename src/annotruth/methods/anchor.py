@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
 from annotruth.methods.foretelling import first_is_shorter, message_lengths
+from annotruth.methods.labellings import fused_confusion, labelling_count, labellings
 from annotruth.methods.protocols import Stages
 from annotruth.methods.warmup import TraceRule, loss_at_their_word
 from annotruth.nn import DrawingAnnotators, class_index, dice_loss, is_labelled, noisy_label_loss
@@ -36,29 +37,26 @@ class AnchoredModel(MethodModel):
 
     Attributes
     ----------
-    anchor : a rater's position; then, counted on from their number, the raters' mean, their vote, and everybody's
-        labels at their word; -1 = not yet chosen
-    lengths : (labellings,) nats per item that it takes to tell all labels, by the labelling, in the order of ``anchor``
+    anchor : which labelling is taken for true, by its place in ``methods.labellings``; -1 = not yet chosen
+    lengths : (labellings,) nats per item that it takes to tell all labels, by the labelling
+    log_confusion : (raters, classes, classes) by Dawid and Skene's model of the labels alone, for the fused labelling
     """
 
     annotators: DrawingAnnotators
     anchor: Tensor
     lengths: Tensor
+    log_confusion: Tensor
 
     def __init__(self, truth: nn.Module, annotators: nn.Module, spec: DataSpec) -> None:
         super().__init__(truth, annotators)
         self.trace_rule = TraceRule()
         self.register_buffer("anchor", torch.tensor(UNDECIDED))
-        self.register_buffer("lengths", torch.full((spec.raters + 3,), torch.nan))
+        self.register_buffer("lengths", torch.full((labelling_count(spec.raters),), torch.nan))
+        self.register_buffer("log_confusion", torch.zeros(spec.raters, spec.classes, spec.classes))
 
-    def labellings(self, log_truth: Tensor, drawings: Tensor) -> Tensor:
-        """What may be the truth, in the order of ``anchor``: (labellings, batch, *spatial) class numbers."""
-        probabilities = drawings.exp()
-        mean, classes = probabilities.mean(dim=1), drawings.shape[2]
-        own = drawings.argmax(dim=2)
-        votes = one_hot(own, classes, dim=2).sum(dim=1)
-        vote = (votes + 0.5 * mean).argmax(dim=1)  # of classes that are tied, the one that is likelier on average
-        return torch.stack([*own.unbind(dim=1), mean.argmax(dim=1), vote, log_truth.argmax(dim=1)])
+    def labellings(self, log_truth: Tensor, drawings: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """What may be the truth, as foretold and as drawn: see :func:`~annotruth.methods.labellings.labellings`."""
+        return labellings(drawings, labels, log_truth, self.log_confusion)
 
 
 class Foretells(Method[Any]):
@@ -85,9 +83,9 @@ class Anchored(Stages):
     """Foretell drawings; take one labelling for true and learn the errors against it; then learn both together.
 
     While drawings are foretold, the truth model learns labels at their word. One rater's drawings are taken for true
-    only if they foretell everybody's labels better than the crowd's do, beyond chance: alone, anybody may be wrong.
-    What is taken for true stays so to the end: where the rater drew, the drawing itself, elsewhere what is foretold of
-    it. Errors are then read from the features that foretell drawings, by a linear map.
+    only if they tell everybody's labels better than the crowd's do, beyond chance: alone, anybody may be wrong. What is
+    taken for true stays so to the end: where the rater drew, or several voted, the drawing or the vote itself,
+    elsewhere what is foretold of it. Errors are then read from the features that foretell drawings, by a linear map.
 
     Attributes
     ----------
@@ -114,22 +112,39 @@ class Anchored(Stages):
             self._choose(model, batches)
 
     def _choose(self, model: AnchoredModel, batches: Iterable[Batch]) -> None:
-        labellings: list[list[np.ndarray]] = [[] for _ in model.lengths]
-        labels: list[np.ndarray] = []
+        """Take the labelling by which all labels are told in the fewest words.
+
+        The labelling itself is told by what is foretold of it, where it was drawn; then all others' labels, by it.
+        """
+        some: list[Batch] = []
         for batch in batches:
-            if len(labels) >= MOST_ITEMS:
+            if sum(len(each.images) for each in some) >= MOST_ITEMS:
                 break
-            drawings, _ = model.annotators.foretell(batch.images)
-            found = model.labellings(model.log_truth(batch.images), drawings).cpu().numpy()
-            labels.extend(batch.labels.cpu().numpy())
-            for each, some in zip(labellings, found):
-                each.extend(some)
-        classes = model.annotators.classes
-        lengths = np.stack([message_lengths(each, labels, classes, MISSING_PIXEL) for each in labellings])
-        raters = model.annotators.raters
-        alone, together = lengths[:raters].sum(axis=1).argmin(), raters + lengths[raters:].sum(axis=1).argmin()
+            some.append(batch)
+        raters, classes = model.annotators.raters, model.annotators.classes
+        labels = [item for batch in some for item in batch.labels.cpu().numpy()]
+        model.log_confusion.copy_(torch.from_numpy(fused_confusion(labels, raters, classes)))
+        foretold, drawn = (
+            [item for batch in both for item in batch]
+            for both in zip(*(self._labellings(model, each) for each in some))
+        )
+        lengths = np.zeros((len(model.lengths), len(labels)))
+        for number, found in enumerate(lengths):
+            seen, known = [item[number] for item in foretold], [item[number] for item in drawn]
+            others = [np.delete(item, number, axis=0) if number < raters else item for item in labels]
+            found += message_lengths(seen, [item[None] for item in known], classes, MISSING_PIXEL)
+            found += message_lengths([_either(*item) for item in zip(known, seen)], others, classes, MISSING_PIXEL)
+        by_one, by_all = lengths[: 2 * raters].sum(axis=1), lengths[2 * raters :].sum(axis=1)
+        alone, together = by_one.argmin(), 2 * raters + by_all.argmin()
         model.lengths.copy_(torch.from_numpy(lengths.mean(axis=1)))
         model.anchor.fill_(int(alone if first_is_shorter(lengths[alone], lengths[together]) else together))
+
+    @staticmethod
+    def _labellings(model: AnchoredModel, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
+        """Labellings of a batch, as foretold and as drawn: (batch, labellings, *spatial)."""
+        drawings, _ = model.annotators.foretell(batch.images)
+        foretold, drawn = model.labellings(model.log_truth(batch.images), drawings, batch.labels)
+        return foretold.cpu().numpy().swapaxes(0, 1), drawn.cpu().numpy().swapaxes(0, 1)
 
     def loss(self, model: AnchoredModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
         """The loss of the stage that it is time for, and the negative log-likelihood of the labels."""
@@ -156,16 +171,18 @@ class Anchored(Stages):
         chosen = int(model.anchor)
         if chosen == len(model.lengths) - 1:
             return None
-        target = model.labellings(log_truth, drawings)[chosen].to(torch.uint8)
-        if chosen < model.annotators.raters:
-            own = labels[:, chosen]
-            target = torch.where(own == MISSING_PIXEL, target, own)
+        foretold, drawn = (each[chosen] for each in model.labellings(log_truth, drawings, labels))
+        target = torch.where(drawn == MISSING_PIXEL, foretold, drawn)
         nobody = (labels == MISSING_PIXEL).all(dim=1)  # padding, above all
         return target.masked_fill(nobody, MISSING_PIXEL)
 
     def after_epoch(self, model: AnchoredModel, likelihood: float, progress: float) -> None:
         if self.objective_is_final(model, progress):
             model.trace_rule.after_epoch(likelihood, (progress - JOINT) / (1 - JOINT))
+
+
+def _either(drawn: np.ndarray, foretold: np.ndarray) -> np.ndarray:
+    return np.where(drawn == MISSING_PIXEL, foretold, drawn)
 
 
 def drawing_loss(drawings: Tensor, labels: Tensor) -> Tensor:

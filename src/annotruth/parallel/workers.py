@@ -22,22 +22,18 @@ from typing import Any, Self
 
 from annotruth.errors import AnnotruthError, InputError
 from annotruth.parallel import WORKERS_KEEP_DYING, MapFunction, run_errand, split_tasks
-from annotruth.parallel.dask import open_cluster
 from annotruth.parallel.threads import thread_count
 
 _MAX_DEATHS = 3  # over one errand
 _USUAL_START = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 
 
-def open_workers(
-    jobs: int = 1, scheduler: str | None = None, preload: Sequence[str] = ()
-) -> AbstractContextManager[MapFunction]:
+def open_workers(jobs: int = 1, preload: Sequence[str] = ()) -> AbstractContextManager[MapFunction]:
     """Open workers for a ``with`` block: they persist until its end.
 
     Parameters
     ----------
     jobs : processes on this machine; 1 = this one. They share its cores as threads of the compiled loops
-    scheduler : address of a Dask scheduler instead; every task gets one thread there
     preload : modules that the processes need, to be imported once for all of them where the system can do that
 
     Returns
@@ -52,10 +48,6 @@ def open_workers(
     """
     if jobs < 1:
         raise InputError(f"The number of jobs must be at least 1, found {jobs}.")
-    if scheduler is not None:
-        if jobs > 1:
-            raise InputError("Choose either jobs on this machine or a Dask cluster, not both.")
-        return open_cluster(scheduler)
     return nullcontext(map) if jobs == 1 else _mapped(Processes(jobs, preload=preload))
 
 

@@ -7,12 +7,13 @@ from pathlib import Path
 from torch import nn
 
 from annotruth.training.classifier import Classifier
+from annotruth.training.dense_crf import DenseCRF
 from annotruth.training.ensemble import Ensemble, load_files, model_files
 from annotruth.training.expected import ExpectedAnnotator
 from annotruth.training.raters import Annotator
 from annotruth.training.segmenter import Segmenter
 
-__all__ = ["Annotator", "Classifier", "Ensemble", "ExpectedAnnotator", "Segmenter", "load_model"]
+__all__ = ["Annotator", "Classifier", "DenseCRF", "Ensemble", "ExpectedAnnotator", "Segmenter", "load_model"]
 
 
 def load_model(path: str | Path, network: nn.Module | None = None) -> Segmenter | Classifier | Ensemble:

@@ -11,6 +11,7 @@ from torch import nn
 
 from annotruth.errors import InputError, shorten
 from annotruth.training.classifier import Classifier
+from annotruth.training.dense_crf import CRF, refine_all
 from annotruth.training.folds import fold_folders
 from annotruth.training.segmenter import Segmenter
 from annotruth.training.storage import MODEL_FILE, RUN_FILE, read_facts
@@ -65,14 +66,23 @@ class Ensemble:
         kind = type(self.models[0]).__name__
         return f"Ensemble({len(self.models)} × {kind}: {shorten(sorted({model.method for model in self.models}), 5)})"
 
-    def predict_proba(self, X: Any, **options: Any) -> Any:
-        """Probabilities of the true class, in the form that each of the models gives, of what each of them takes."""
+    def predict_proba(self, X: Any, *, crf: CRF = False, **options: Any) -> Any:
+        """Probabilities of the true class, in the form that each of the models gives, of what each of them takes.
+
+        A dense CRF (``crf``, as of ``Segmenter.predict_proba``) looks at the mean of all models.
+        """
+        if crf and isinstance(self.models[0], Classifier):
+            raise InputError("A dense CRF goes with models of masks, and these label whole items.")
         total = self.models[0].predict_proba(X, **options)
         for model in self.models[1:]:
             more = model.predict_proba(X, **options)
             total = [a + b for a, b in zip(total, more)] if isinstance(total, list) else total + more
         count = len(self.models)
-        return [one / count for one in total] if isinstance(total, list) else total / count
+        mean = [one / count for one in total] if isinstance(total, list) else total / count
+        if not crf:
+            return mean
+        refined = refine_all(crf, mean, X, options.get("spacing"))
+        return np.stack(refined) if isinstance(mean, np.ndarray) else refined
 
     def predict(self, X: Any, **options: Any) -> Any:
         """The most likely class: at every pixel, uint8, or of each item, as its label was given."""

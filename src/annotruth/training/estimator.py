@@ -312,6 +312,7 @@ class Estimator(BaseEstimator):
         check_is_fitted(self, "annotators_")
         facts = {
             "params": {name: value for name, value in self._resolved().items() if not isinstance(value, nn.Module)},
+            "options": vars(self.method_),  # also those that were not given: a later version may have other defaults
             "own_network": isinstance(self.network, nn.Module),
             "classes": self.classes_,
             "raters": self.raters_,
@@ -349,7 +350,7 @@ class Estimator(BaseEstimator):
         model = cls(**{"network": network, **facts["params"]})
         model.classes_, model.raters_ = tuple(facts["classes"]), tuple(facts["raters"])
         model._spec = DataSpec.from_dict(facts["shape"])
-        model.method_ = make_method(model.method, cls.task, model.options)
+        model.method_ = make_method(model.method, cls.task, {**facts.get("options", {}), **model.options})
         model._standard = Standard(**facts["standard"])
         model._schedule = Schedule(facts["max_epochs"], facts["batch_size"], model.patience, model.seed)
         model.history_ = pd.DataFrame(facts["history"])

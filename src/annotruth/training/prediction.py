@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from annotruth.errors import InputError
 from annotruth.methods import DataSpec, Method, MethodModel
 from annotruth.methods.inference import predict_options, sample_drawings
+from annotruth.training.dense_crf import CRF, refine_all
 from annotruth.training.diagnostics import warn_of_small_images
 from annotruth.training.plan import Plan
 from annotruth.training.rater_counts import mean_matrices
@@ -42,6 +43,7 @@ class PredictionMixin:
         spacing: Spacings = None,
         recurrence: int | None = None,
         confidences: Mapping[str, float] | Sequence[float] | None = None,
+        crf: CRF = False,
     ) -> Any:
         """Probabilities of the true class: (items, classes, *spatial) float32 for images (items, channels, *spatial).
 
@@ -56,6 +58,8 @@ class PredictionMixin:
         recurrence : of ``mrprism``, the estimate after this recurrence, counted from 0; None = the last
         confidences : of ``mrprism`` and ``mrnet``, how far to trust raters: ``{"rater_1": 2}``, the others 1, or one
             number for each
+        crf : let every pixel listen to those near it, most to those that look alike: True, or a
+            :class:`~annotruth.training.DenseCRF` with weights of your own
         """
         check_is_fitted(self, "annotators_")
         options = predict_options(self.method_, self.raters_, recurrence=recurrence, confidences=confidences)
@@ -66,6 +70,7 @@ class PredictionMixin:
             sizes.append(tuple(tensor.shape[1:]))
         names = [f"image {position}" for position in range(len(images))]
         warn_of_small_images(self.module_, names, sizes, stacklevel=4)
+        probabilities = refine_all(crf, probabilities, images, spacing)
         return np.stack(probabilities) if len({p.shape for p in probabilities}) == 1 else probabilities
 
     def predict(self, images: np.ndarray | Sequence[np.ndarray], **options: Any) -> Any:

@@ -14,6 +14,7 @@ from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError, shorten
 from annotruth.methods import DataSpec, Method, MethodModel
 from annotruth.methods.inference import fuse_labels, predict_options, rater_confidences
+from annotruth.methods.protocols import FusesLabels
 from annotruth.training.resample import back_on_grid, nearest
 from annotruth.validation import MISSING_PIXEL
 
@@ -100,7 +101,7 @@ class RaterFusionMixin:
 
     def _options(self, recurrence: int | None, confidences: Confidences) -> dict[str, Any]:
         check_is_fitted(self, "annotators_")
-        if not self.method_.learns_annotators:
+        if not (self.method_.learns_annotators or isinstance(self.method_, FusesLabels)):
             raise InputError(
                 f"The method {self.method} learns nothing of its raters. Train mrprism, pixel-cm or global-cm, or fuse "
                 "masks without images (STAPLE)."

@@ -119,6 +119,7 @@ class ModelHead(_Beginning):
     """What the head of every model's file must say, and of which type; an estimator adds facts of its own."""
 
     params: dict[str, Any]
+    options: dict[str, Any] = {}
     own_network: bool
     classes: list[str | bool | int | float]
     raters: list[str]

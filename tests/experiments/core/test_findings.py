@@ -3,6 +3,7 @@
 import pytest
 
 from annotruth.experiments.core.findings import (
+    above_on_every_seed,
     above_others,
     at_least,
     at_most,
@@ -51,6 +52,16 @@ def test_distance_from_a_bound(score, word):
     (said,) = close_to("pixel-cm", "clean", {"dense": 0.01})(table(pixel_cm=score, clean=0.95))
     assert word in said
     assert ("above clean" in said) == (score > 0.95)
+
+
+@pytest.mark.parametrize(
+    ("each", "words"), [([0.9, 0.8], "2 of 2 seeds (target: all, reached)"), ([0.9, 0.7], "1 of 2")]
+)
+def test_above_another_whatever_the_seed(each, words):
+    seen = table(pixel_cm=0.85, majority=0.75)
+    seen["rows"][0]["dice"]["each"], seen["rows"][1]["dice"]["each"] = each, [0.8, 0.7]
+    (said,) = above_on_every_seed("pixel-cm", "majority")(seen)
+    assert words in said
 
 
 def test_a_score_reached_on_average_or_on_every_seed():

@@ -41,6 +41,17 @@ def test_a_series_is_one_plot_with_a_line_for_each_row_that_has_it():
     assert lines_of(series) == {"ours": [[0, 0.6], [1, 0.9]]}
 
 
+def test_a_series_that_is_neither_better_nor_worse_is_drawn_with_its_titles():
+    raters = [
+        {**METRICS[3], "name": f"rater_{i}", "title": f"with {name}", "series": "Dice with each rater's own masks"}
+        for i, name in enumerate(("ann", "bob"))
+    ]
+    ours = {**row("dense", "ours", 0.9), "rater_0": {"mean": 0.6, "sd": 0.1}, "rater_1": {"mean": 0.9, "sd": 0.1}}
+    _, series = plots._marks({"metrics": [METRICS[0], *raters], "rows": [ours], "curves": None}).axes
+    assert [tick.get_text() for tick in series.get_xticklabels()] == ["ann", "bob"]
+    assert lines_of(series) == {"ours": [[0, 0.6], [1, 0.9]]}
+
+
 def test_an_option_is_drawn_in_even_steps_beside_rows_without_it():
     rows = [
         row("dense", "default", 0.9),

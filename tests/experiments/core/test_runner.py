@@ -125,6 +125,18 @@ def test_a_row_may_have_arguments_of_its_own_for_the_learner(tiny, tmp_path, tra
     assert trained[4:] == [("longer", 0)] * 2  # another argument is another training
 
 
+def with_diagnosis(**arguments):
+    task = digits.digits_task(**arguments)
+    return replace(task, options={"diag": {"diagnosis": dict.fromkeys(task.train.items, "ill")}})
+
+
+def test_options_that_follow_from_the_data_reach_their_method_alone(tiny, tmp_path):
+    told = Column("told", "told", lambda trained: len(trained.model.options.get("diagnosis", {})))
+    experiment = replace(tiny, task=with_diagnosis, rows=(Row("clean"), Row("diag")), metrics=(told,), findings=())
+    table = run_experiment(experiment, tmp_path, seeds=[0])
+    assert [row["told"]["mean"] for row in table["rows"]] == [0, 16] * 2
+
+
 def test_what_another_version_trained_is_trained_anew(tiny, tmp_path, trained, monkeypatch):
     run_experiment(tiny, tmp_path, seeds=[0])
     monkeypatch.setattr(runner, "__version__", "0.0.1")
@@ -201,3 +213,31 @@ def test_a_failure_says_which_training_it_was(tiny, tmp_path, monkeypatch):
     monkeypatch.setattr(Guess, "fit", fail)
     with pytest.raises(InputError, match="dense, seed 0, clean: no labels"):
         run_experiment(tiny, tmp_path)
+
+
+class Refuses(Guess):
+    """Cannot learn from masks of several raters, and says so, where the method is the vote."""
+
+    def fit(self, annotations):
+        if self.method == "majority":
+            raise InputError("Votes are not counted today.")
+        return super().fit(annotations)
+
+
+def test_a_method_that_refuses_the_data_stops_the_run_or_is_left_out_with_its_reason(tiny, tmp_path):
+    both = replace(tiny, learner=Refuses, rows=(Row("majority"), Row("clean")), findings=(), paper={})
+    with pytest.raises(InputError, match="dense, seed 0, majority: Votes are not counted today"):
+        run_experiment(both, tmp_path, seeds=[0])
+    table = run_experiment(replace(both, name="kept", skips=True, ranked=("dice",)), tmp_path, seeds=[0])
+    page = (tmp_path / "kept.md").read_text()
+    assert "Left out: majority. Votes are not counted today." in page
+    assert [each["method"] for each in table["ranks"]] == ["clean"]
+    assert [(row["method"], row["seeds"]) for row in table["rows"][:2]] == [("clean", [0]), ("majority", [])]
+
+
+def test_settings_of_a_table_may_have_sizes_of_their_own_and_the_page_tells_them(tiny, tmp_path):
+    scale = Scale({"train": 16, "test": 6}, {"max_epochs": 1}, {"one-label": Scale({"train": 20}, {"batch_size": 4})})
+    table = run_experiment(replace(tiny, full=scale, findings=()), tmp_path, seeds=[0])
+    sizes = {row["setting"]: (row["settings"]["train"], row["settings"].get("batch_size")) for row in table["rows"]}
+    assert sizes == {"dense": (16, None), "one-label": (20, 4)}
+    assert "one-label: train 20, batch_size 4." in (tmp_path / "tiny.md").read_text()

@@ -15,13 +15,15 @@ from annotruth.experiments.tables.mrprism import (
     AFTER,
     FUSED,
     STAPLED,
+    UNDER_VOTE,
     VOTED,
     against_raters,
     fuses_better,
     recurrences_add,
 )
-from annotruth.methods import make_method
+from annotruth.methods import DataSpec, make_method
 from annotruth.metrics import dice, soft_dice
+from annotruth.nn import UNetEncoder, plan_network
 
 
 def test_two_of_the_seven_are_much_better_and_none_is_perfect():
@@ -56,6 +58,8 @@ def test_columns(trained):
     assert FUSED.score(trained) == 1
     assert 0.5 < VOTED.score(trained) < 1
     assert 0.5 < STAPLED.score(trained) < 1
+    vote = (trained.task.held_out.masks > 0).mean(axis=1)
+    assert UNDER_VOTE.score(trained) == soft_dice(truth * 0.5 + 0.05, vote)
     with_first = against_raters(trained.task.train.raters)[0]
     assert with_first.title == "with slightly over"
     assert with_first.score(trained) == dice(truth, trained.task.held_out.masks[:, 0])
@@ -64,6 +68,8 @@ def test_columns(trained):
 def test_columns_that_other_methods_do_not_have(trained):
     trained.model.method, trained.model.method_ = "label-sampling", make_method("label-sampling", "masks")
     assert [column.score(trained) for column in (AFTER[0], FUSED, STAPLED, VOTED)] == [None] * 4
+    trained.model.method, trained.model.method_ = "diag", make_method("diag", "masks")
+    assert FUSED.score(trained) == 1
 
 
 def test_findings_say_what_was_reached():
@@ -85,3 +91,29 @@ def test_all_comparisons_of_the_paper_are_there():
     rows = {row.label for row in mrprism.MNIST.rows}
     assert {"doctor-net", "crowd-layer", "aggnet", "max-mig", "global-cm", "mrnet"} <= rows
     assert {"multi-hypothesis", "label-sampling", "mrprism", "clean"} <= rows
+    assert {"agnet", "posal", "beal", "diag"} <= rows
+
+
+@pytest.mark.parametrize("row", mrprism.MNIST.rows, ids=lambda row: row.label)
+def test_every_row_has_the_same_encoder(row):
+    spec = DataSpec(channels=1, raters=3, classes=2, dims=2, network=plan_network((28, 28)))
+    model = make_method(row.method, "masks").build(spec)
+    found = [module for module in model.truth.modules() if isinstance(module, UNetEncoder)]
+    wanted = {name: weight.shape for name, weight in UNetEncoder(1, spec.plan).state_dict().items()}
+    assert [{name: weight.shape for name, weight in one.state_dict().items()} for one in found] == [wanted]
+
+
+def test_every_table_shows_dice_with_each_rater():
+    for table in (mrprism.MNIST, mrprism.LIDC, mrprism.CFOS, mrprism.ABLATION):
+        task = table.task(seed=0, train=4, test=4, **table.settings["dense"])
+        shown = [column for column in table.columns if column.name.startswith("rater_")]
+        assert [column.title for column in shown] == [f"with {name}" for name in task.train.raters]
+        assert len({column.series for column in shown}) == 1
+
+
+def test_the_fusion_table_tells_diag_the_digits():
+    task = digits.seven_raters_task(seed=0, train=6, test=4, keep=3)
+    told = task.options["diag"]["diagnosis"]
+    assert list(told) == list(task.train.items)
+    assert list(told.values()) == [str(digit) for digit in digits.noisy_digits(10, seed=0)[2][:6]]
+    assert {row.method for row in mrprism.FUSION.rows} == {"max-mig", "diag", "mrprism"}

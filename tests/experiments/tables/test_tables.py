@@ -24,16 +24,17 @@ def test_tables_are_listed_by_name_and_none_is_lost():
     assert {"zhang2020-3d", "coarse-vessels", "mrprism-ablation", "tanno2019-mnist-em-steps"} <= written & set(
         EXPERIMENTS
     )
-    assert len(EXPERIMENTS) == 37
+    assert len(EXPERIMENTS) == 43
 
 
-def test_columns_are_those_of_the_tables_that_were_written_before():
+def test_tables_that_were_written_before_begin_with_the_columns_of_today():
+    """Columns may have been added since: they come last, and with the next run."""
     for name, experiment in EXPERIMENTS.items():
         path = RESULTS / f"{name}.json"
         if path.is_file():
             before = json.loads(path.read_text())["metrics"]
             now = [{k: v for k, v in vars(column).items() if k != "score"} for column in experiment.columns]
-            assert [{"counted": False, "series": "", **each} for each in before] == now
+            assert [{"counted": False, "series": "", **each} for each in before] == now[: len(before)]
 
 
 def test_rows_exist_have_names_of_their_own_and_the_paper_speaks_of_them():

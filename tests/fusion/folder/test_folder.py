@@ -238,6 +238,33 @@ def test_a_bad_case_is_set_aside_when_classes_are_not_named(
     assert note(out)["cases"] == ["case_0", "case_2"]
 
 
+@pytest.mark.parametrize("method", ["staple", "spatial-staple"])
+@pytest.mark.parametrize("how", ["gone", "another size", "damaged", "another drawing"])
+def test_a_case_that_changes_between_counting_and_writing_is_set_aside(
+    note: Read, cases: Path, out: Path, spoil: Callable[[Path, str], None], monkeypatch: pytest.MonkeyPatch, how: str,
+    method: str,
+) -> None:  # fmt: skip
+    monkeypatch.setattr("annotruth.io.kept.MAX_KEPT_BYTES", 0)  # as with masks too large to be kept
+    file, changed = cases / "raters" / "bob" / "case_1.npy", False
+
+    def change(stage: str, done: int, total: int) -> None:
+        nonlocal changed
+        if stage in ("Refining", "Writing") and not changed:
+            changed = True
+            if how == "gone":
+                file.unlink()
+            elif how == "another drawing":
+                np.save(file, 2 - np.load(file))
+            else:
+                spoil(cases, how)
+
+    fusion = fuse(cases, out, method, progress=change)
+    assert [each.case for each in fusion.set_aside] == ["case_1"]
+    assert "case_1" in fusion.set_aside[0].reason
+    assert note(out)["cases"] == ["case_0", "case_2"]
+    assert sorted(path.stem for path in (out / "labels").iterdir()) == ["case_0", "case_2"]
+
+
 def test_where_every_case_is_bad_nothing_is_made(cases: Path, out: Path) -> None:
     for file in (cases / "raters" / "bob").iterdir():
         file.write_bytes(b"no mask")

@@ -1,30 +1,20 @@
-"""Threads, processes and Dask fuse the same folder to the same bits, also if some of them are killed."""
+"""Threads and Dask fuse the same folder to the same bits, also if some of them are killed."""
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from annotruth.errors import InputError
-from annotruth.fusion import folder as folder_run
 from annotruth.fusion.folder import fuse
-from annotruth.parallel.threads import threads
 
 Read = Callable[[Path], dict[str, Any]]
-
-
-@pytest.fixture(autouse=True)
-def shared_however_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let processes have the work, though these cases are not worth starting them."""
-    monkeypatch.setattr(folder_run, "_MIN_SHARED_VOTES", 0)
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +33,7 @@ def many(
 def alone(many: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What one process with one thread makes of them."""
     out = tmp_path_factory.mktemp("alone") / "out"
-    with threads(1):
-        fuse(many, out)
+    fuse(many, out, jobs=1)
     return out
 
 
@@ -62,27 +51,11 @@ def same(results: Read, note: Read) -> Callable[[Path, Path], None]:
 
 
 def test_threads_change_nothing(same: Callable[[Path, Path], None], many: Path, alone: Path, out: Path) -> None:
-    with threads(3):
-        fuse(many, out)
+    fuse(many, out, jobs=3)
     same(out, alone)
 
 
-def test_a_killed_process_loses_nothing(same: Callable[[Path, Path], None], many: Path, alone: Path, out: Path) -> None:
-    killed = []
-
-    def kill(stage: str, done: int, total: int) -> None:
-        if (stage, done) in (("Counting votes", 5), ("Writing", 5)):
-            victim = multiprocessing.active_children()[0]
-            with suppress(ProcessLookupError):  # it is dead already, and nobody has noticed yet
-                os.kill(victim.pid, signal.SIGKILL)
-            killed.append(victim.pid)
-
-    fuse(many, out, jobs=2, progress=kill)
-    assert len(killed) == 2
-    same(out, alone)
-
-
-def test_every_method_in_processes(same: Callable[[Path, Path], None], cases: Path, tmp_path: Path) -> None:
+def test_every_method_in_threads(same: Callable[[Path, Path], None], cases: Path, tmp_path: Path) -> None:
     smooth = {"smoothing": 0.5}
     for method, scope, options in [
         ("spatial-staple", "dataset", {}), ("spatial-staple", "case", {}), ("mean", "dataset", {}),
@@ -91,6 +64,14 @@ def test_every_method_in_processes(same: Callable[[Path, Path], None], cases: Pa
         for jobs in (1, 2):
             fuse(cases, tmp_path / f"{method} {scope} {jobs}", method, scope=scope, options=options, jobs=jobs)
         same(tmp_path / f"{method} {scope} 2", tmp_path / f"{method} {scope} 1")
+
+
+def test_the_compiled_loops_for_many_pixels_write_the_same(
+    same: Callable[[Path, Path], None], many: Path, alone: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("annotruth.fusion._em.MANY_PIXELS", 0)
+    fuse(many, out)
+    same(out, alone)
 
 
 def test_cases_are_smoothed_where_the_workers_are(cases: Path, out: Path) -> None:
@@ -132,13 +113,3 @@ def test_dask_that_is_not_there(cases: Path, out: Path, monkeypatch: pytest.Monk
     with pytest.raises(InputError, match=r"pip install 'annotruth\[dask\]'"):
         fuse(cases, out, scheduler="tcp://127.0.0.1:9")
     assert not out.exists()
-
-
-def test_processes_are_not_started_for_a_little_work(
-    same: Callable[[Path, Path], None], many: Path, alone: Path, out: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.undo()
-    at_work = []
-    fuse(many, out, jobs=2, progress=lambda *_: at_work.extend(multiprocessing.active_children()))
-    assert not at_work
-    same(out, alone)

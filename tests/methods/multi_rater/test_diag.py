@@ -46,11 +46,30 @@ def test_diag_trusts_whom_the_diagnosis_bears_out(diagnosed, tmp_path):
     torch.testing.assert_close(method.loss(model, batch, 0.5)[0], expected)
 
 
+def test_labels_at_hand_are_fused_by_the_same_weights(diagnosed):
+    ann, diagnosis = diagnosed
+    method = make_method("diag", "masks", {"diagnosis": diagnosis})
+    model = method.build(DataSpec(channels=1, raters=2, classes=2, dims=2)).eval()
+    method.prepare(model, ann)
+    labels = torch.from_numpy(ann.masks[1:3].copy())
+    labels[0, :, :2] = 255
+    images = torch.from_numpy(ann.images[1:3])
+    share = model.weights / model.weights.sum()
+    fused = method.fuse_labels(model, images, labels)
+    torch.testing.assert_close(fused[1, 1], share[0] * labels[1, 0] + share[1] * labels[1, 1])
+    torch.testing.assert_close(fused[0, :, :2], model.log_truth(images)[0, :, :2].exp())  # where nobody labelled
+    trusted = method.rater_confidences(model, images, 2)
+    assert trusted.shape == (2, 2, 12, 12)
+    assert trusted[0, 0, 0, 0] == 1
+    assert trusted[0, 1, 0, 0] == pytest.approx((share[1] / share[0]).item())
+
+
 def test_diag_needs_a_diagnosis_of_every_item(diagnosed):
     ann, diagnosis = diagnosed
     for given, words in (
         (None, "needs diagnosis="), ({"item_0": 1}, "No diagnosis is given for item_1"),
         (dict.fromkeys(diagnosis, "ill"), "the same diagnosis"), ("nowhere.json", "holds no diagnoses"),
     ):  # fmt: skip
-        with pytest.raises(InputError, match=words):
+        with pytest.raises(InputError, match=words) as refused:
             make_method("diag", "masks", {"diagnosis": given}).check(ann)
+        assert "mrprism" in str(refused.value) or given == "nowhere.json"  # names one that needs none

@@ -168,6 +168,10 @@ def _megabytes(trained: Trained) -> float | None:
     return trained.megabytes
 
 
+def _parameters(trained: Trained) -> float:
+    return float(sum(each.numel() for each in trained.model.module_.parameters() if each.requires_grad))
+
+
 def _warned(trained: Trained) -> float:
     return float(bool(trained.model.warnings_))
 
@@ -199,4 +203,5 @@ MARGIN = column("margin", needs=("true_confusion",), better="neither")
 SWAPPED = Column("swapped", "swapped", _swapped, better="lower", counted=True)
 MARKED = Column("marked", "pixels marked", _marked, better="neither", form=".3f")
 MEGABYTES = Column("megabytes", "MB", _megabytes, better="neither", form=".0f")
+PARAMETERS = Column("parameters", "parameters", _parameters, better="neither", form=",.0f")
 WARNED = Column("doubted", "warned", _warned, better="neither", form=".2f")

@@ -68,6 +68,10 @@ class Experiment:
     findings : what the table says, in sentences
     notes : what a reader must know, one sentence each
     stand_in : what is used where the user names no folder, if that is not what the experiment is about
+    ranked : metrics by which rows are ranked in every setting; ranks are averaged over settings, and rows stand in the
+        order of the first metric's average rank
+    bounds : rows that know more than the raters' labels, and are not ranked
+    skips : whether a row is left out of a setting whose data its method refuses, with the reason; else the run stops
     """
 
     name: str
@@ -85,6 +89,9 @@ class Experiment:
     notes: tuple[str, ...] = ()
     curves: Curves | None = None
     stand_in: str = ""
+    ranked: tuple[str, ...] = ()
+    bounds: tuple[str, ...] = ()
+    skips: bool = False
 
     @property
     def columns(self) -> tuple[Column, ...]:

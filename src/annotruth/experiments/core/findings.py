@@ -49,6 +49,23 @@ def close_to(method: str, bound: str, most: Mapping[str, float], metric: str = "
     return find
 
 
+def above_on_every_seed(method: str, other: str, metric: str = "dice") -> Finding:
+    """Is a method above another whatever the seed?"""
+
+    def find(table: Table) -> list[str]:
+        sentences = []
+        for setting, rows in by_setting(table).items():
+            pairs = list(zip(rows[method][metric]["each"], rows[other][metric]["each"]))
+            above = sum(own > others for own, others in pairs)
+            sentences.append(
+                f"{setting}: {method} is above {other} in {_word(metric)} on {above} of {len(pairs)} seeds (target: "
+                f"all, {reached(above == len(pairs))})."
+            )
+        return sentences
+
+    return find
+
+
 def at_most(method: str, metric: str, most: Mapping[str, float]) -> Finding:
     """Is an error of a method, in each setting, within a bound?"""
 

@@ -18,7 +18,7 @@ Rows = list[dict[str, Any]]
 
 
 def plot(path: Path, table: dict[str, Any]) -> None:
-    """Draw a table: what its curves ask for, or else every metric that can be better or worse."""
+    """Draw a table: what its curves ask for, or else every metric that can be better or worse, and every series."""
     figure = _curves(table) if table["curves"] else _marks(table)
     figure.savefig(path, dpi=110)
 
@@ -28,13 +28,16 @@ def _marks(table: dict[str, Any]) -> Figure:
     settings: dict[str, Rows] = {}
     for row in table["rows"]:
         settings.setdefault(row["setting"], []).append(row)
-    scored = [metric for metric in table["metrics"] if metric["better"] != "neither" and not metric["counted"]]
+    scored = [
+        metric for metric in table["metrics"]
+        if (metric["better"] != "neither" or metric["series"]) and not metric["counted"]
+    ]  # fmt: skip
     metrics = [metric for metric in scored if any(metric["name"] in row for row in table["rows"])]
     alone = [metric for metric in metrics if not metric["series"]]
-    series: dict[str, list[str]] = {}
+    series: dict[str, dict[str, str]] = {}
     for metric in metrics:
         if metric["series"]:
-            series.setdefault(metric["series"], []).append(metric["name"])
+            series.setdefault(metric["series"], {})[metric["name"]] = metric["title"]
     columns, most = len(alone) + len(series), max(map(len, settings.values()))
     size = (2.0 + 3.4 * columns, (1.1 + 0.22 * most) * len(settings))
     figure = Figure(figsize=size, layout="constrained")
@@ -52,15 +55,24 @@ def _marks(table: dict[str, Any]) -> Figure:
     return figure
 
 
-def _steps(axes: Axes, rows: Rows, metrics: list[str]) -> None:
-    """A line over the metrics of a series for each row that has them, with a band of one standard deviation."""
-    for number, row in enumerate(row for row in rows if metrics[0] in row):
-        points = [(at, row[metric]["mean"], row[metric]["sd"]) for at, metric in enumerate(metrics)]
-        _line(axes, points, COLOURS[number % len(COLOURS)], row["method"])
-    axes.set_xticks(range(len(metrics)))
+def _steps(axes: Axes, rows: Rows, metrics: dict[str, str]) -> None:
+    """A line over the metrics of a series for each row that has them, with a band of one standard deviation.
+
+    ``metrics`` are titles by name; the words with which all titles begin are not repeated along the axis.
+    """
+    first, *_ = metrics
+    for number, row in enumerate(row for row in rows if first in row):
+        points = [(at, row[metric]["mean"], row[metric]["sd"]) for at, metric in enumerate(metrics) if metric in row]
+        _line(axes, points, COLOURS[number % len(COLOURS)], row["method"], dashed=number >= len(COLOURS))
+    words = [title.split() for title in metrics.values()]
+    shared = 0
+    while all(len(each) > shared + 1 and each[shared] == words[0][shared] for each in words):
+        shared += 1
+    names = [" ".join(each[shared:]) for each in words]
+    axes.set_xticks(range(len(metrics)), names, rotation=0 if max(map(len, names)) < 4 else 30)
     axes.grid(axis="both", color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
-    axes.legend(fontsize=8)
+    axes.legend(fontsize=8 if len(rows) <= len(COLOURS) else 6)
 
 
 def _mark(axes: Axes, rows: Rows, metric: str) -> None:
@@ -118,10 +130,12 @@ def _lines(axes: Axes, rows: Rows, metric: str, x: str) -> None:
         _line(axes, points, colour, line)
 
 
-def _line(axes: Axes, points: Sequence[tuple[float, float, float]], colour: str, label: str) -> None:
+def _line(
+    axes: Axes, points: Sequence[tuple[float, float, float]], colour: str, label: str, dashed: bool = False
+) -> None:
     """A line through places, means and standard deviations, these as a band."""
     at, means, sds = (list(each) for each in zip(*points))
-    axes.plot(at, means, "o-", color=colour, markersize=3.5, label=label)
+    axes.plot(at, means, "o--" if dashed else "o-", color=colour, markersize=3.5, label=label)
     low, high = ([mean + sign * sd for mean, sd in zip(means, sds)] for sign in (-1, 1))
     axes.fill_between(at, low, high, color=colour, alpha=0.15, linewidth=0)
 

@@ -20,6 +20,7 @@ from annotruth.errors import AnnotruthError, AnnotruthWarning, InputError
 from annotruth.experiments.core.columns import Column
 from annotruth.experiments.core.experiment import Experiment, Row, Table
 from annotruth.experiments.core.memory import peak_memory
+from annotruth.experiments.core.ranks import average_ranks
 from annotruth.experiments.core.task import Scale, TaskData, Trained
 from annotruth.experiments.core.writing import environment, write_results
 from annotruth.io import atomic
@@ -41,6 +42,7 @@ class Cell:
     learner: Callable[..., Any]
     training: Mapping[str, Any]
     columns: tuple[Column, ...]
+    skips: bool = False
 
     @property
     def configuration(self) -> dict[str, Any]:
@@ -112,8 +114,8 @@ def _run_all(
         results[position] = result
         cell = cells[position]
         first = cell.columns[0]
-        shown = format(result["scores"][first.name], first.form)
-        tell(f"{cell.setting}, seed {cell.seed}, {cell.row.label}: {first.title} {shown}")
+        shown = f"{first.title} {result['scores'][first.name]:{first.form}}" if "refused" not in result else "left out"
+        tell(f"{cell.setting}, seed {cell.seed}, {cell.row.label}: {shown}")
 
     missing = []
     for position, cell in enumerate(cells):
@@ -142,8 +144,8 @@ def _cells(experiment: Experiment, scale: Scale, seeds: Sequence[int], data: Pat
     return [
         Cell(
             setting, row, seed, experiment.task,
-            tuple({"seed": seed, "folder": data, **scale.sizes, **arguments, **row.data}.items()),
-            experiment.learner, {**scale.training, **row.training}, experiment.columns,
+            tuple({"seed": seed, "folder": data, **scale.of(setting).sizes, **arguments, **row.data}.items()),
+            experiment.learner, {**scale.of(setting).training, **row.training}, experiment.columns, experiment.skips,
         )
         for setting, arguments in experiment.settings.items() for seed in seeds for row in experiment.rows
     ]  # fmt: skip
@@ -178,12 +180,13 @@ def _train_and_score(cell: Cell) -> dict[str, Any]:
     task = _load_data(cell.task, cell.arguments)
     with peak_memory() as grown:
         started = time.perf_counter()
-        learner = cell.learner(
-            method=cell.row.method, seed=cell.seed, progress=False, **cell.training, **cell.row.options
-        )
+        options = {**task.options.get(cell.row.method, {}), **cell.row.options}
+        learner = cell.learner(method=cell.row.method, seed=cell.seed, progress=False, **cell.training, **options)
         try:
             model = learner.fit(task.train, **({} if task.known is None else {"truth": task.known}))
         except AnnotruthError as error:
+            if cell.skips and isinstance(error, InputError):
+                return {"asked": cell.configuration, "about": task.about, "scores": {}, "refused": str(error)}
             raise type(error)(f"{cell.setting}, seed {cell.seed}, {cell.row.label}: {error}") from error
         trained = Trained(model, task, cell.seed, time.perf_counter() - started, grown())
     scores = {column.name: column.score(trained) for column in cell.columns}
@@ -222,12 +225,18 @@ def _table(experiment: Experiment, name: str, scale: Scale, done: list[tuple[Cel
         "environment": environment(),
         "sizes": dict(scale.sizes),
         "training": dict(scale.training),
+        "scales": {setting: {**own.sizes, **own.training} for setting, own in scale.settings.items()},
         "metrics": [{k: v for k, v in vars(column).items() if k != "score"} for column in experiment.columns],
         "curves": None if experiment.curves is None else asdict(experiment.curves),
         "rows": [
             _summary(experiment, setting, row, done) for setting in experiment.settings for row in experiment.rows
         ],
     }
+    if experiment.ranked:
+        table["ranks"] = average_ranks(table, experiment.ranked, experiment.bounds)
+        order = {each["method"]: place for place, each in enumerate(table["ranks"])}
+        settings = list(experiment.settings)
+        table["rows"].sort(key=lambda row: (settings.index(row["setting"]), order.get(row["method"], len(order))))
     table["findings"] = [sentence for find in experiment.findings for sentence in find(table)]
     return table
 
@@ -235,6 +244,8 @@ def _table(experiment: Experiment, name: str, scale: Scale, done: list[tuple[Cel
 def _summary(experiment: Experiment, setting: str, row: Row, done: list[tuple[Cell, dict[str, Any]]]) -> dict[str, Any]:
     mine = [(cell, result) for cell, result in done if cell.setting == setting and cell.row is row]
     configuration = mine[0][1]["asked"]
+    refused = [result["refused"] for _, result in mine if "refused" in result]
+    mine = [(cell, result) for cell, result in mine if "refused" not in result]
     summary: dict[str, Any] = {
         "setting": setting,
         "method": row.label,
@@ -247,12 +258,15 @@ def _summary(experiment: Experiment, setting: str, row: Row, done: list[tuple[Ce
             **configuration["training"],
         },
         "seeds": [cell.seed for cell, _ in mine],
-        "wall_time": _spread([result["wall_time"] for _, result in mine], ".1f"),
         "warned": sum(bool(result["warnings"]) for _, result in mine),
         "warned_seeds": [cell.seed for cell, result in mine if result["warnings"]],
         "paper": dict(experiment.paper.get(setting, {}).get(row.label, {})),
     }
     del summary["settings"]["seed"]
+    if refused:
+        summary["refused"] = refused[0]
+    if mine:
+        summary["wall_time"] = _spread([result["wall_time"] for _, result in mine], ".1f")
     for column in experiment.columns:
         values = [result["scores"][column.name] for _, result in mine if column.name in result["scores"]]
         if values:

@@ -43,18 +43,45 @@ def _markdown(name: str, table: dict[str, Any]) -> str:
     lines += [*[f"Data: {about}." for about in table["data"]], *table["notes"], ""]
     if table["findings"]:
         lines += ["## Findings", "", *[f"- {sentence}" for sentence in table["findings"]], ""]
+    if table.get("ranks"):
+        lines += ["## Average ranks", "", *_ranks(table), ""]
     for setting in dict.fromkeys(row["setting"] for row in table["rows"]):
         rows = [row for row in table["rows"] if row["setting"] == setting]
-        lines += [f"## {setting}", "", *_rows(table["metrics"], rows), ""]
+        trained = [row for row in rows if row["seeds"]]
+        lines += [f"## {setting}", "", *(_rows(table["metrics"], trained) if trained else []), ""]
+        lines += [f"Left out: {row['method']}. {row['refused']}" for row in rows if not row["seeds"]]
+        lines += [""] if len(trained) < len(rows) else []
     given = {**table["sizes"], **table["training"]}
     settings = ", ".join(f"{key} {value}" for key, value in given.items()) or "all as by default"
-    return "\n".join([*lines, f"![{table['title']}]({name}.png)", "", f"Settings of all rows: {settings}.", ""])
+    told = [f"Settings of all rows: {settings}.", ""]
+    for setting, own in table.get("scales", {}).items():
+        told[1:1] = [f"{setting}: {', '.join(f'{key} {value}' for key, value in own.items())}."]
+    return "\n".join([*lines, f"![{table['title']}]({name}.png)", "", *told])
 
 
 def _command(name: str, table: dict[str, Any]) -> str:
     plain = name.removesuffix("-quick").removesuffix("-stand-in")
     folder = table["rows"][0]["settings"]["folder"] is not None
     return f"annotruth reproduce {plain}{' --data FOLDER' * folder}{' --quick' * name.endswith('-quick')}"
+
+
+def _ranks(table: dict[str, Any]) -> list[str]:
+    """Methods by their average rank, the first on top: by every ranked metric, by setting, and how long they train."""
+    titles = {metric["name"]: metric["title"] for metric in table["metrics"]}
+    first = table["ranks"][0] if table["ranks"] else {"ranks": {}, "settings": {}}
+    heads = [
+        "method",
+        *[f"rank by {titles[name]}" for name in first["ranks"]],
+        *first["settings"],
+        "seconds",
+        "data sets",
+    ]
+    lines = [heads, ["---", *["---:"] * (len(heads) - 1)]]
+    for each in table["ranks"]:
+        ranks = [*each["ranks"].values(), *each["settings"].values()]
+        shown = ["–" if rank is None else f"{rank:.1f}" for rank in ranks]
+        lines += [[each["method"], *shown, f"{each['seconds']:.0f}", str(each["present"])]]
+    return [f"| {' | '.join(line)} |" for line in lines]
 
 
 def _rows(metrics: list[dict[str, Any]], rows: list[dict[str, Any]]) -> list[str]:

@@ -74,7 +74,14 @@ def baseline_task(*, of: str, seed: int, folder: Path | None = None, **sizes: in
     folder : holds a folder for each data set; None = stand-ins
     sizes : ``train`` and ``test``, if others than usual
     """
-    data = DATA_SETS[one_of(of, tuple(DATA_SETS), "data set")]
+    return named_task(DATA_SETS, of, seed, folder, sizes)
+
+
+def named_task(
+    data_sets: Mapping[str, DataSet], of: str, seed: int, folder: Path | None, sizes: Mapping[str, Any]
+) -> TaskData:
+    """One of several data sets, from its own folder in the folder that holds all."""
+    data = data_sets[one_of(of, tuple(data_sets), "data set")]
     if folder is not None:
         folder = folder / data.folder
         if not folder.is_dir():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -74,14 +75,24 @@ def digits_task(
     )
 
 
-def seven_raters_task(*, seed: int, train: int = 500, test: int = 200, folder: Path | None = None) -> TaskData:
-    """Digits by :data:`PEOPLE`; others, and other masks, for each seed.
+def seven_raters_task(
+    *,
+    seed: int,
+    train: int = 500,
+    test: int = 200,
+    keep: int | Literal["all"] = "all",
+    folder: Path | None = None,
+) -> TaskData:
+    """Digits by :data:`PEOPLE`; others, and other masks, for each seed. Which digit it is, is an item's diagnosis.
 
     Parameters
     ----------
+    keep : how many of the raters label each digit to learn from
     folder : with a file ``mnist.npz``; None = the bundled digits
     """
-    return digits_task(keep="all", seed=seed, train=train, test=test, raters=PEOPLE, folder=folder)
+    task = digits_task(keep=keep, seed=seed, train=train, test=test, raters=PEOPLE, folder=folder)
+    names = map(str, digits_of_pool(train, test, seed, folder)[:train].tolist())
+    return replace(task, options={"diag": {"diagnosis": dict(zip(task.train.items, names))}})
 
 
 def digit_classes_task(
@@ -112,11 +123,21 @@ def noisy_digit_pool(
     if folder is None:
         images, truth, _ = noisy_digits(train + test, seed=seed, ink=ink)
         return images, truth
-    arrays = read_arrays(folder, "mnist.npz", ("x_train", "x_test"), SOURCE)
-    choice, grain = np.random.default_rng(seed).spawn(2)
-    chosen = [
-        arrays[name][choice.permutation(len(arrays[name]))[:n]] for name, n in (("x_train", train), ("x_test", test))
-    ]
-    grey = np.concatenate(chosen)
+    grain = np.random.default_rng(seed).spawn(2)[1]
+    grey = _chosen(("x_train", "x_test"), (train, test), seed, folder)
     images = grey.astype(np.float32) / 255 + 0.25 * grain.standard_normal(grey.shape, dtype=np.float32)
     return np.clip(images, 0, 1)[:, None], (grey > ink).astype(np.uint8)
+
+
+def digits_of_pool(train: int, test: int, seed: int, folder: Path | None) -> np.ndarray:
+    """Which digit each item of :func:`noisy_digit_pool` is: (items,)."""
+    if folder is None:
+        return noisy_digits(train + test, seed=seed)[2]
+    return _chosen(("y_train", "y_test"), (train, test), seed, folder)
+
+
+def _chosen(names: tuple[str, str], sizes: tuple[int, int], seed: int, folder: Path) -> np.ndarray:
+    """So many entries of each of two arrays, one after the other; the same places for the same seed."""
+    arrays = read_arrays(folder, "mnist.npz", names, SOURCE)
+    choice = np.random.default_rng(seed).spawn(2)[0]
+    return np.concatenate([arrays[name][choice.permutation(len(arrays[name]))[:n]] for name, n in zip(names, sizes)])

@@ -8,7 +8,7 @@ import numpy as np
 
 from annotruth.data.annotations import Annotations
 from annotruth.experiments.core.task import TaskData
-from annotruth.experiments.data.preparation import read_arrays
+from annotruth.experiments.data.preparation import halve, read_arrays
 from annotruth.experiments.data.stand_in import shapes
 from annotruth.simulate import simulate_masks
 
@@ -19,12 +19,13 @@ SOURCE = (
 )
 
 
-def kidney_task(*, seed: int, train: int = 16, folder: Path | None = None) -> TaskData:
+def kidney_task(*, seed: int, train: int = 16, small: bool = False, folder: Path | None = None) -> TaskData:
     """Slices of some cases to learn from; the others are scored against what two of three raters drew.
 
     Parameters
     ----------
     train : how many of the twenty cases are learnt from
+    small : whether pictures have a quarter of their height and width
     folder : with a file ``qubiq_kidney.npz``; None = a stand-in
     """
     if folder is None:
@@ -33,6 +34,9 @@ def kidney_task(*, seed: int, train: int = 16, folder: Path | None = None) -> Ta
     else:
         arrays = read_arrays(folder, "qubiq_kidney.npz", ("images", "raters"), SOURCE)
         images, masks = arrays["images"].astype(np.float32), arrays["raters"]
+        if small:
+            images = halve(halve(images[:, :496, :496]))
+            masks = masks[..., :496:4, :496:4]
     truth = (masks.sum(axis=1) >= 2).astype(np.uint8)
     order = np.random.default_rng([seed, 3]).permutation(len(images))
     seen, held_out = (

@@ -7,8 +7,9 @@ OUT/raters.csv                   every rater's skill, recall and confusion matri
 OUT/fusion.json                  settings, all that was learnt, warnings, cases set aside
 
 A case folder is gone through twice: votes are counted case by case, and what was learnt from the counts is looked up
-and written case by case. With ``scope="case"`` once is enough. In both, cases may go to workers; the results do not
-depend on who did the work. A label table is read whole, or in parts if it is large: :mod:`annotruth.fusion.stream`.
+and written case by case. With ``scope="case"`` once is enough. In both, cases may go to threads or to the workers of a
+cluster; the results do not depend on who did the work. A label table is read whole, or in parts if it is large:
+:mod:`annotruth.fusion.stream`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from math import prod
@@ -28,6 +29,7 @@ import numpy as np
 import annotruth
 from annotruth.data.annotations import Annotations
 from annotruth.errors import AnnotruthWarning, IdentifiabilityWarning, InputError
+from annotruth.fusion._em import expect_pixels
 from annotruth.fusion.base import CaseEstimate, FusionEstimator
 from annotruth.fusion.folder.results import (
     JSON,
@@ -54,14 +56,13 @@ from annotruth.io import (
 from annotruth.io.kept import keeping_masks
 from annotruth.io.locks import only_writer
 from annotruth.parallel import MapFunction
-from annotruth.parallel.threads import map_in_threads, thread_count
-from annotruth.parallel.workers import open_workers
+from annotruth.parallel.dask import open_cluster
+from annotruth.parallel.threads import map_in_threads, thread_count, threads
 from annotruth.validation import MISSING_PIXEL
 
 if TYPE_CHECKING:
     from annotruth.fusion.auto import Choice
 
-_MIN_SHARED_VOTES = 2**27  # pixels times raters: with fewer, processes would take longer to start than to work
 _MAX_BYTES_AT_WORK, _BYTES_PER_CLASS = 2**30, 8  # of the cases that threads have in hand; per class, of a pixel
 _MAX_NUMBERED_CLASSES = 20  # up to which numbers may be grades, however rarely each was given
 RATERS, TRUTH_TABLE = "raters.csv", "truth.csv"
@@ -107,7 +108,7 @@ def fuse(
     gold: str | Path | None = None,
     duplicates: str = "error",
     stream: bool = False,
-    jobs: int = 1,
+    jobs: int | None = None,
     scheduler: str | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
@@ -126,7 +127,7 @@ def fuse(
     duplicates : for a label table, as :func:`annotruth.load` takes it
     stream : read a label table in parts and keep its answers on disk, as is done with one of more than 20 million rows
         by methods that can: dawid-skene, staple, majority and mean
-    jobs : processes on this machine, to share the cases of a folder
+    jobs : cores of this machine to use, in threads; None = all of them
     scheduler : address of a Dask scheduler, whose workers share the cases of a folder, or the parts of a label table
 
     Notes
@@ -154,19 +155,20 @@ def fuse(
     kind = find_source(source)
     if stream or scheduler is not None:
         refuse_parts(kind, source, method, stream)
+    if jobs is not None and jobs < 1:
+        raise InputError(f"The number of jobs must be at least 1, found {jobs}.")
+    if jobs is not None and scheduler is not None:
+        raise InputError("Choose either jobs on this machine or a Dask cluster, not both.")
     refuse_used_folder(output, overwrite)
     known = None if gold is None else kind.find_truth(Path(gold))
-    with only_writer(output), keeping_masks():
+    with only_writer(output), keeping_masks(), threads(jobs or thread_count()):
         choice = _choose(kind, source, duplicates, options) if method == "auto" else None
         method, options = (method, options) if choice is None else (choice.method, choice.options)
         estimator = make_estimator(method, scope, options)
-        with open_workers(jobs, scheduler, preload=[__name__]) as across:
+        with nullcontext() if scheduler is None else open_cluster(scheduler) as cluster:
             if kind.kind == "masks":
-                others = across if jobs > 1 or scheduler is not None else None
-                run = _FolderRun(estimator, kind, source, known, output, others, scheduler is not None, progress)
-                fusion, more = run(overwrite)
+                fusion, more = _FolderRun(estimator, kind, source, known, output, cluster, progress)(overwrite)
             else:
-                cluster = across if scheduler is not None else None
                 in_parts = choice is None and reads_in_parts(kind, source, estimator, stream or scheduler is not None)
                 fuse_table = partial(fuse_streamed, cluster, progress) if in_parts else fuse_whole
                 fusion, more = fuse_table(estimator, source, known, output, overwrite, duplicates)
@@ -194,13 +196,12 @@ class _FolderRun:
         source: Path,
         truth: Path | None,
         output: Path,
-        others: MapFunction | None,
-        elsewhere: bool,
+        cluster: MapFunction | None,
         progress: Progress | None,
     ) -> None:
         self._kind, self._source, self._truth, self._output = kind, source, truth, output
-        self._others, self._elsewhere = others, elsewhere
-        self._across = others if others is not None and elsewhere else partial(map_in_threads, n_threads=thread_count())
+        self._cluster = cluster
+        self._across = cluster or partial(map_in_threads, n_threads=thread_count())
         self._progress = progress or (lambda stage, done, total: None)
         self._work = _CaseWork(estimator, None if truth is None else "truth", output)
         self._set_aside: list[SetAside] = []
@@ -234,14 +235,13 @@ class _FolderRun:
         return Fusion(fused, self._output, self._set_aside, noted), more
 
     def _share_work(self, annotations: Annotations) -> None:
-        """Choose who works on the cases: other processes if there is enough to do for them, or threads of this one."""
+        """Let threads work on as many cases at a time as memory allows, unless a cluster does."""
         sizes = [prod(annotations.shape(index)) for index in range(len(annotations))]
-        n_raters, n_classes = len(annotations.raters), len(annotations.classes)
-        if self._others is not None and (self._elsewhere or n_raters * sum(sizes) >= _MIN_SHARED_VOTES):
-            self._across = self._others
-        else:
-            affordable = _MAX_BYTES_AT_WORK // (max(sizes) * (n_raters + _BYTES_PER_CLASS * n_classes))
-            self._across = partial(map_in_threads, n_threads=max(1, min(thread_count(), affordable)))
+        expect_pixels(sum(sizes))
+        if self._cluster is None:
+            bytes_each = max(sizes) * (len(annotations.raters) + _BYTES_PER_CLASS * len(annotations.classes))
+            affordable = max(1, _MAX_BYTES_AT_WORK // bytes_each)
+            self._across = partial(map_in_threads, n_threads=min(thread_count(), affordable))
 
     def _fuse_all(self, annotations: Annotations) -> tuple[FusionEstimator, list[Patterns]]:
         """Learn from all cases at once, and write each as soon as its truth is known for good."""

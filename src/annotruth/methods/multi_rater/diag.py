@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError, shorten
 from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
-from annotruth.methods.protocols import Prepares
+from annotruth.methods.protocols import FusesLabels, Prepares
 from annotruth.methods.registry import register
 from annotruth.nn import is_labelled
 from annotruth.nn.prism import said, shares
@@ -27,6 +27,7 @@ from annotruth.validation import MISSING_PIXEL
 
 FOLDS, FEWEST = 5, 2
 """Of the cross-validation; and how many items of each diagnosis a rater must have labelled to be judged."""
+WITHOUT_DIAGNOSIS = "mrprism or max-mig, which weigh raters without one"
 SHARPNESS = 4.0
 """How much more somebody counts whose masks make the true diagnosis e times as probable, as an exponent."""
 
@@ -43,7 +44,7 @@ class DiagnosedModel(MethodModel):
 
 @register
 @dataclass(frozen=True)
-class Diag(Prepares, Method[DiagnosedModel]):
+class Diag(Prepares, FusesLabels, Method[DiagnosedModel]):
     """A classifier diagnoses each item from a rater's mask; the better it does, the more the rater's masks count.
 
     A small form of the paper's, whose network finds the mask that is best to diagnose from.
@@ -65,9 +66,14 @@ class Diag(Prepares, Method[DiagnosedModel]):
         known = [name for name in annotations.items if name in self._diagnoses()]
         if len(known) < len(annotations):
             missing = [name for name in annotations.items if name not in self._diagnoses()]
-            raise InputError(f"No diagnosis is given for {shorten(missing)}; diag needs one for every item.")
+            raise InputError(
+                f"No diagnosis is given for {shorten(missing)}; diag needs one for every item. Give it, or use "
+                f"{WITHOUT_DIAGNOSIS}."
+            )
         if len({str(self._diagnoses()[name]) for name in known}) < 2:
-            raise InputError("All items have the same diagnosis: nothing can be told apart by it.")
+            raise InputError(
+                "All items have the same diagnosis: diag can tell nothing apart by it. Use " + WITHOUT_DIAGNOSIS + "."
+            )
 
     def prepare(self, model: DiagnosedModel, annotations: Annotations) -> None:
         given = self._diagnoses()
@@ -80,15 +86,34 @@ class Diag(Prepares, Method[DiagnosedModel]):
 
     def loss(self, model: DiagnosedModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
         log_truth = model.log_truth(batch.images)
-        given = said(batch.labels, log_truth.shape[1])
-        weights = model.weights.view(1, -1, *[1] * (batch.labels.ndim - 2)).expand(batch.labels.shape)
         anybody = is_labelled(batch.labels, log_truth.shape[1]).any(dim=1)
-        loss = -((shares(given, weights) * log_truth).sum(dim=1) * anybody).sum() / anybody.sum().clamp_min(1)
+        target = self._weighted(model, batch.labels, log_truth.shape[1])
+        loss = -((target * log_truth).sum(dim=1) * anybody).sum() / anybody.sum().clamp_min(1)
         return loss, loss.detach()
+
+    def rater_confidences(self, model: DiagnosedModel, images: Tensor, raters: int, **options: Any) -> Tensor:
+        """How much each rater counts beside the one who counts most, the same at every pixel."""
+        weights = model.weights / model.weights.max()
+        return weights.view(1, -1, *[1] * (images.ndim - 2)).expand(len(images), raters, *images.shape[2:])
+
+    def fuse_labels(self, model: DiagnosedModel, images: Tensor, labels: Tensor, **options: Any) -> Tensor:
+        """The weighted share of each class; the image has no say in it, but where nobody labelled."""
+        truth = model.log_truth(images).exp()
+        anybody = is_labelled(labels, truth.shape[1]).any(dim=1, keepdim=True)
+        return torch.where(anybody, self._weighted(model, labels, truth.shape[1]), truth)
+
+    @staticmethod
+    def _weighted(model: DiagnosedModel, labels: Tensor, classes: int) -> Tensor:
+        """Shares of the classes (batch, classes, *spatial) in labels (batch, raters, *spatial)."""
+        weights = model.weights.view(1, -1, *[1] * (labels.ndim - 2)).expand(labels.shape)
+        return shares(said(labels, classes), weights)
 
     def _diagnoses(self) -> Mapping[str, Any]:
         if self.diagnosis is None:
-            raise InputError("diag needs diagnosis=, the diagnosis of every item by name, or a JSON file with them.")
+            raise InputError(
+                "diag needs diagnosis=, the diagnosis of every item by name, or a JSON file with them. Where there is "
+                f"none, use {WITHOUT_DIAGNOSIS}."
+            )
         if not isinstance(self.diagnosis, str):
             return self.diagnosis
         try:

@@ -9,19 +9,15 @@ from torch import Tensor
 from annotruth.data.annotations import Annotations
 from annotruth.data.answers import Answers
 from annotruth.fusion import MajorityVote
-from annotruth.methods.base import DataSpec, Method, MethodModel
+from annotruth.methods.base import DataSpec, M, Method, MethodModel
 from annotruth.methods.registry import register
 from annotruth.methods.targets import fused_answers, majority_of
 
 
-@register
 @dataclass(frozen=True)
-class Majority(Method[MethodModel]):
-    """The network learns the most frequent label of each pixel or item; where raters are tied, no pixel teaches."""
+class OnVote(Method[M]):
+    """What all methods share that learn from the vote: the most frequent label of each pixel or item."""
 
-    name = "majority"
-    paper = "baseline of Zhang et al. 2020"
-    summary = "a network on the majority vote"
     learns_overlap = True
 
     def mask_targets(self, annotations: Annotations, index: int) -> Tensor:
@@ -32,3 +28,13 @@ class Majority(Method[MethodModel]):
 
     def n_targets(self, spec: DataSpec) -> int:
         return 1
+
+
+@register
+@dataclass(frozen=True)
+class Majority(OnVote[MethodModel]):
+    """The network learns the most frequent label of each pixel or item; where raters are tied, no pixel teaches."""
+
+    name = "majority"
+    paper = "baseline of Zhang et al. 2020"
+    summary = "a network on the majority vote"
