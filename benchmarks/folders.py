@@ -40,7 +40,13 @@ def rows(home: Path, shrink: int) -> Iterator[Row]:
     details = {"seconds, one core": one, "seconds, two": two}
     yield Row("the same with --jobs 2", "itself with --jobs 1", one / two, "× faster", 1.5, details=details)
     volumes = make_folder(home / "volumes", max(50 // shrink, 2), (256, 256, 128), 4, ".nii.gz")
-    yield _beside_itk("50 volumes of 256×256×128 voxels, 4 raters, NIfTI", volumes, home, 3)
+    fused = _beside_itk("50 volumes of 256×256×128 voxels, 4 raters, NIfTI", volumes, home, 3)
+    yield fused
+    script = str(ROOT / "benchmarks" / "io_script.py")
+    alone = _best(lambda out: _run([sys.executable, script, str(volumes), str(out)]), home)
+    details = {"seconds": fused.details["seconds"], "seconds of reading and writing": alone}
+    yield Row("the same", "reading and writing alone", details["seconds"] / alone, "× its time", 1.3, at_most=True,
+              details=details)  # fmt: skip
 
 
 def make_folder(folder: Path, n_cases: int, shape: tuple[int, ...], n_raters: int, suffix: str) -> Path:

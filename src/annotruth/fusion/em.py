@@ -100,11 +100,23 @@ def expected_counts(
     array([[[0.  , 0.25],
             [0.  , 1.75]]])
     """
+    n_items, n_classes = posterior.shape
+    start, cell = first_answers(answers, n_items), answer_cells(answers, n_raters, n_classes)
+    return _expected_counts(start, cell, posterior, n_raters, weight)
+
+
+def vote_counts(votes: Votes, posterior: np.ndarray, weight: np.ndarray | None = None) -> np.ndarray:
+    """:func:`expected_counts` of votes, which have their answers in order already."""
+    return _expected_counts(votes.first_answer, votes.cell, posterior, votes.n_raters, weight)
+
+
+def _expected_counts(
+    start: np.ndarray, cell: np.ndarray, posterior: np.ndarray, n_raters: int, weight: np.ndarray | None
+) -> np.ndarray:
     weighted = np.asarray(posterior, dtype=np.float64)
     same = weight is None or bool((weight == 1).all())
     weighted = np.ascontiguousarray(weighted if same else weighted * np.asarray(weight)[:, None])
-    n_items, n_classes = weighted.shape
-    start, cell = first_answers(answers, n_items), answer_cells(answers, n_raters, n_classes)
+    n_classes = weighted.shape[1]
     loops = row_loops(len(cell))
     lanes = split_lanes(start, n_raters * n_classes**2)
     counts = own_rows(len(lanes), n_raters * n_classes**2)

@@ -11,7 +11,7 @@ from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.fusion.base import foreground_classes
 from annotruth.fusion.dawid_skene import ConfusionEstimator, ConfusionPrior
-from annotruth.fusion.em import confusion_from_counts, expected_counts, log_of, votes_posterior
+from annotruth.fusion.em import confusion_from_counts, log_of, vote_counts, votes_posterior
 from annotruth.fusion.registry import register
 from annotruth.fusion.state import CaseState, FusionState, RefineCases
 from annotruth.fusion.stores import Case
@@ -143,7 +143,7 @@ class STAPLE(ConfusionEstimator):
         smoothed, gain = self.smooth(pixels, case.shape)
         by_row = np.stack([np.bincount(row, weights=share, minlength=votes.n_rows) for share in smoothed], axis=1)
         by_row[self._agreed(votes) | ~votes.answered] = 0.0
-        counts = expected_counts(votes.answers, by_row, votes.n_raters)
+        counts = vote_counts(votes, by_row)
         bound = float(np.bincount(row, minlength=votes.n_rows) @ evidence) + gain
         return CaseState(smoothed, counts, bound=bound)
 

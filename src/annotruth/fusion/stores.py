@@ -315,8 +315,7 @@ class AnswerStore:
 
     @property
     def unlabelled(self) -> np.ndarray:
-        answered = np.bincount(self._answers.item, minlength=len(self.items)) > 0
-        return (~answered & (self._gold == MISSING_LABEL)).astype(np.int64)
+        return (~self.votes().answered).astype(np.int64)
 
 
 def place_raters(known: tuple[str, ...], names: tuple[str, ...]) -> tuple[tuple[str, ...], np.ndarray]:
