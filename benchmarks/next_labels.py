@@ -42,6 +42,22 @@ Choose = Callable[[ItemPosteriors, np.ndarray, np.ndarray, int, np.random.Genera
 """Chooses pairs (item, rater): of what is known, the answers bought, what can be bought, and how many."""
 OURS, BESIDE = "information", ("random", "entropy", "consensus")
 HALF = 0.5
+NEAR = 0.005
+"""How much below the accuracy of all answers counts as near to it. Close to the end of a table, whether the last few
+items that raters are divided on fall right or wrong is luck, and so is when the accuracy of all answers is reached."""
+
+
+AFTER = (
+    "Of the simulated crowds, in which raters err independently of each other, information needs less than "
+    "half of what random buying needs and less than any peer. On real tables it does not, probably as raters "
+    "err together on hard items, of which no strategy here knows. Bluebirds has 108 items, and the fusion of "
+    "few answers of it may settle on a wrong reading: deviations over seeds are as large as differences "
+    "between strategies, and random buying did best. In CIFAR-10N, with three answers of an item, a third "
+    "never changes what two agree on: buying a second for all, and a third where two differ, takes 0.64 of all"
+    " that can be bought, so that half of random's labels is hardly within reach, and beyond that point only "
+    "luck is bought."
+)
+"""What is to be seen in the results."""
 
 
 def ours(strategy: str) -> Choose:
@@ -184,10 +200,13 @@ def _cifar10n(folder: Path) -> Table:
         return arrays["annot"].astype(np.int64), arrays["labels"].astype(np.int64)
 
 
-def _first_items(make: Callable[[int], Table], count: int, seed: int) -> Table:
+def _some_items(make: Callable[[int], Table], count: int, seed: int) -> Table:
     answers, truth = make(seed)
-    answers, truth = answers[:count], truth[:count]
-    return answers[:, (answers >= 0).any(axis=0)], truth
+    if len(answers) <= count:
+        return answers, truth
+    chosen = np.random.default_rng(seed).permutation(len(answers))[:count]
+    answers = answers[chosen]
+    return answers[:, (answers >= 0).any(axis=0)], truth[chosen]
 
 
 def run(
@@ -201,6 +220,7 @@ def run(
     halved = []
     for name, make in sets.items():
         needed: dict[str, list[int]] = {strategy: [] for strategy in choosers}
+        nearly: dict[str, list[int]] = {strategy: [] for strategy in choosers}
         targets = []
         for seed in seeds:
             table = make(seed)
@@ -208,16 +228,19 @@ def run(
             for strategy, choose in choosers.items():
                 path = buy(table, choose, seed, steps, targets[-1])
                 needed[strategy].append(labels_needed(path, targets[-1]))
+                nearly[strategy].append(labels_needed(path, targets[-1] - NEAR))
                 print(f"  {name}, seed {seed}, {strategy}: {needed[strategy][-1]}", file=sys.stderr, flush=True)
-        mean = {strategy: float(np.mean(found)) for strategy, found in needed.items()}
-        details = {strategy: f"{np.mean(found):.0f} ± {np.std(found):.0f}" for strategy, found in needed.items()}
-        share = mean[OURS] / max(mean["random"], 1)
-        halved.append(share <= HALF)
-        details["accuracy"] = f"{np.mean(targets):.4f}"
-        yield Row(f"Labels bought, {name}", "random", share, "× the labels", None, details=details)
-        for strategy in peer_scores.STRATEGIES if peers is not None else ():
-            share = mean[OURS] / max(mean[strategy], 1)
-            yield Row(f"Labels bought, {name}", strategy, share, "× the labels", 1.0, at_most=True)
+        for words, found, told in (("", needed, True), (", to within half a point", nearly, False)):
+            mean = {strategy: float(np.mean(each)) for strategy, each in found.items()}
+            details = {strategy: f"{np.mean(each):.0f} ± {np.std(each):.0f}" for strategy, each in found.items()}
+            share = mean[OURS] / max(mean["random"], 1)
+            if told:
+                halved.append(share <= HALF)
+                details["accuracy"] = f"{np.mean(targets):.4f}"
+            yield Row(f"Labels bought, {name}{words}", "random", share, "× the labels", None, details=details)
+            for strategy in peer_scores.STRATEGIES if peers is not None else ():
+                share, target = mean[OURS] / max(mean[strategy], 1), 1.0 if told else None
+                yield Row(f"Labels bought, {name}{words}", strategy, share, "× the labels", target, at_most=True)
     yield Row("Sets with half of random's labels or fewer", "random", float(sum(halved)), "sets", 3)
 
 
@@ -231,28 +254,32 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--first-seed", type=int, default=0, help="choose options on other seeds than those reported")
     parser.add_argument("--steps", type=int, default=40, help="purchases in which all answers would be bought")
-    parser.add_argument("--items", type=int, help="only the first items of each table, to try the benchmark itself")
+    parser.add_argument("--items", type=int, help="of larger tables, so many items, others for each seed")
     parser.add_argument("-o", "--output", type=Path, default=ROOT / "docs" / "results", help="folder of the results")
     options = parser.parse_args()
     sets = read_sets(options.data)
     if options.sets:
         sets = {name: sets[name] for name in options.sets.split(",")}
     if options.items:
-        sets = {name: partial(_first_items, make, options.items) for name, make in sets.items()}
+        sets = {name: partial(_some_items, make, options.items) for name, make in sets.items()}
+    cut = f" --items {options.items}" if options.items else ""
+    of_larger = f" Of larger tables {options.items:,} items are taken, others for each seed." if options.items else ""
     strategies = list(dict.fromkeys([OURS, "random", *options.strategies.split(",")]))
     assert set(strategies) <= set(STRATEGIES)
     return report(
         "next-labels",
         "Labels needed to be as accurate as with all answers",
-        "Made by `python -m benchmarks.next_labels --data FOLDER --peers PYTHON`. Every item starts with one answer, "
-        "by a rater drawn at random; others are bought in purchases of a fortieth of the table, until the fusion "
-        "of what was bought (`SparseDawidSkene`, the same for all) is as accurate as that of all answers. Labels "
-        f"bought, without the first ones, are means and deviations over {options.seeds} seeds. cleanlab's ActiveLab "
-        "and scikit-activeml's uncertainty sampling are told the same posterior as our strategies, in place of a "
-        "classifier's; ActiveLab and entropy leave open who is asked: raters at random. IEThresh is scikit-activeml's "
-        "least confident items by the raters with the highest upper bounds of interval estimation. "
-        "In CIFAR-10N a rater is one of the three places of an answer: who gave it is not told.",
-        "",
+        f"Made by `python -m benchmarks.next_labels --data FOLDER --peers PYTHON{cut}`. Every item starts with one "
+        "answer, by a rater drawn at random; others are bought in purchases of a fortieth of the table, until the "
+        "fusion of what was bought (`SparseDawidSkene`, the same for all) is as accurate as that of all answers. "
+        f"Labels bought, without the first ones, are means and deviations over {options.seeds} seeds. cleanlab's "
+        "ActiveLab and scikit-activeml's uncertainty sampling are told the same posterior as our strategies, in place "
+        "of a classifier's; ActiveLab and entropy leave open who is asked: raters at random. IEThresh is "
+        "scikit-activeml's least confident items by the raters with the highest upper bounds of interval estimation. "
+        f"In CIFAR-10N a rater is one of the three places of an answer: who gave it is not told.{of_larger} "
+        "Near the end of a table the exact accuracy of all answers is reached by luck, when the last few items on "
+        "which raters are divided fall right: labels bought until it is less than half a point away are told beside.",
+        AFTER,
         run(
             sets,
             strategies,

@@ -8,7 +8,7 @@ import pytest
 from annotruth import Annotations
 from annotruth.errors import InputError
 from annotruth.fusion import DawidSkene
-from annotruth.fusion.over_time import RaterHistory, skill_over_time
+from annotruth.fusion.over_time import RaterHistory, _step_chance, holm, skill_over_time
 from annotruth.io.timing import AnswerTimes
 
 ITEMS, RATERS, CLASSES = 150, 6, 3
@@ -49,6 +49,19 @@ def test_without_change_seldom_is_one_said() -> None:
     chances = np.array([one.chance for table in found for one in table])
     assert 0.3 < chances.mean() < 0.7
     assert (chances < 0.2).mean() < 0.45
+
+
+def test_the_error_rate_of_changes_is_the_one_stated() -> None:
+    """By the test alone, with 20 histories to a table: skewed values as those of answers that are mostly right."""
+    rng, wrong, chances = np.random.default_rng(3), 0, []
+    for _ in range(60):
+        table = [_step_chance(rng.choice([-0.85, 0.15], 40, p=[0.15, 0.85]), rng, 999)[0] for _ in range(20)]
+        wrong += any(holm(table, 0.05))
+        chances += table
+    # Three standard errors above the level, which exact tests exceed once in a thousand runs.
+    assert wrong / 60 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 60)
+    for level in (0.01, 0.05, 0.2):
+        assert np.mean(np.array(chances) <= level) <= level + 3 * np.sqrt(level * (1 - level) / len(chances))
 
 
 def test_fatigue_within_sessions_and_haste_are_told_apart() -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
 import annotruth as at
 from annotruth.methods import Batch, DataSpec, make_method
-from annotruth.methods.anchor import FORETELLING, JOINT, UNDECIDED, drawing_loss
+from annotruth.methods.anchor import FORETELLING, JOINT, UNDECIDED, Anchored, drawing_loss
 from annotruth.metrics import dice
 from annotruth.simulate import noisy_digits, simulate_masks
 
@@ -26,6 +27,28 @@ def test_one_who_draws_the_truth_is_believed_before_the_images_say_anything():
     with torch.no_grad():
         method.stages.begin_epoch(model, [Batch(torch.rand(24, 1, 28, 28), drawn)], FORETELLING)
     assert int(model.anchor) == 3
+
+
+def test_a_labelling_that_tells_as_much_and_is_another_one_is_named(monkeypatch):
+    """Of two people who draw quite different things either may be right, if the image foretells nothing."""
+    method = make_method("pixel-cm", "masks")
+    model = method.build(DataSpec(channels=1, raters=2, classes=2, dims=2))
+    labels = torch.zeros(12, 2, 20, 20, dtype=torch.uint8)
+    for item, (one, other) in enumerate(torch.randint(3, 7, (12, 2), generator=torch.Generator().manual_seed(0))):
+        labels[item, 0, 2 : 2 + one, 3:8] = labels[item, 1, 12 : 12 + other, 11:16] = 1
+
+    def as_drawn_by(*who):
+        drawn = np.full((12, len(model.lengths), 20, 20), 255, dtype=np.uint8)
+        drawn[:, who] = labels[:, who]
+        monkeypatch.setattr(Anchored, "_labellings", lambda *_: (np.zeros_like(drawn), drawn))
+        method.stages._choose(model, [Batch(torch.zeros(12, 1, 20, 20), labels)])
+        return method.doubts(model, ["ann", "bob"])
+
+    (said,) = as_drawn_by(0, 1)
+    assert "ann's drawings" in said
+    assert "bob's drawings" in said
+    labels[:, 1] = labels[:, 0]
+    assert as_drawn_by(0, 1) == []
 
 
 def test_what_is_taken_for_true_is_the_drawing_where_there_is_one_and_what_is_foretold_elsewhere():

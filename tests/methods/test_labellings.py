@@ -50,7 +50,9 @@ def test_the_fused_labelling_is_dawid_and_skenes():
     even = torch.full((4, 5, 3, 12, 12), 1 / 3).log()
     _, drawn = labellings(even, torch.from_numpy(masks), even[:, 0], log_confusion)
     fused = np.stack(DawidSkene().fit(Annotations.from_masks(masks, classes=3)).predict())
-    assert (drawn[2 * 5 + TOGETHER.index("fused")].numpy() == fused).mean() > 0.98  # but for the classes' frequencies
+    assert (
+        drawn[2 * 5 + TOGETHER.index("the fused labels")].numpy() == fused
+    ).mean() > 0.98  # but for the classes' frequencies
 
 
 def test_one_label_of_each_item_still_gives_matrices():

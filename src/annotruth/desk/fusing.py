@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import prod
 from typing import Any, Protocol
 
@@ -13,7 +14,7 @@ from scipy import ndimage
 
 from annotruth.choosing.queue.fusing import usual_estimator
 from annotruth.choosing.queue.posteriors import ItemPosteriors, shared_items, shrink, table_posteriors
-from annotruth.choosing.queue.regions import CERTAIN, describe_regions
+from annotruth.choosing.queue.regions import CERTAIN, describe_regions, foreground_size
 from annotruth.desk.study import Study
 from annotruth.fusion.base import FusionEstimator
 from annotruth.fusion.em import confusion_from_counts
@@ -46,13 +47,11 @@ class CaseDoubt:
     ----------
     votes : all of the case's tuples of votes
     unsure : bool (rows,) which of them were in doubt when regions were looked for
-    weight : (rows,) how many independent pieces of doubt each then stood for
     words : what there was to be seen
     """
 
     votes: Votes
     unsure: np.ndarray
-    weight: np.ndarray
     words: str
 
 
@@ -67,7 +66,7 @@ def find_case_doubt(case: Case, posterior: np.ndarray, classes: tuple[str, ...])
     answered = case.votes.answered.any()
     if not unsure.any():
         words = "no pixel is in doubt" if answered else "nobody has labelled it"
-        return CaseDoubt(case.votes, unsure, np.zeros(len(unsure)), words)
+        return CaseDoubt(case.votes, unsure, words)
     row = case.to_pixels(np.arange(len(posterior), dtype=np.int32)[None])[0]
     in_doubt = unsure[row]
     touching = ndimage.generate_binary_structure(len(case.shape), len(case.shape))
@@ -75,9 +74,8 @@ def find_case_doubt(case: Case, posterior: np.ndarray, classes: tuple[str, ...])
     pixels = np.flatnonzero(in_doubt)
     number, own = region.reshape(-1)[pixels], row[pixels]
     area = np.bincount(number, minlength=count + 1)
-    weight = np.bincount(own, 1 / np.sqrt(area[number]), minlength=len(posterior))
     words = describe_regions(posterior[own], number, area, classes) if answered else "nobody has labelled it"
-    return CaseDoubt(case.votes, unsure, weight, words)
+    return CaseDoubt(case.votes, unsure, words)
 
 
 class MaskFusion:
@@ -123,8 +121,7 @@ class MaskFusion:
     def known(self) -> ItemPosteriors:
         """What is known of all cases.
 
-        Regions are those that were found last; of pixels that have come into doubt since, those with the same votes
-        count as one region until :meth:`settle` has looked.
+        Words on regions are of those that were found last, until :meth:`settle` has looked again.
         """
         study, found = self.study, [doubt for doubt in self._doubt if doubt is not None]
         state = self._sober
@@ -132,8 +129,10 @@ class MaskFusion:
         votes = join_votes([doubt.votes for doubt in found])
         case = np.repeat(np.arange(len(found)), [doubt.votes.n_rows for doubt in found])
         before = np.concatenate([doubt.unsure for doubt in found])
-        weight = np.where(before, np.concatenate([doubt.weight for doubt in found]), np.sqrt(votes.weight))
         posterior = self._estimator.posterior(votes, state)
+        edges = pairwise(np.searchsorted(case, np.arange(len(found) + 1)))
+        foreground = [foreground_size(posterior[a:b].T, votes.weight[a:b]) for a, b in edges]
+        weight = votes.weight / np.array(foreground)[case]
         unsure = posterior.max(axis=1) < CERTAIN
         self._stale = np.unique(case[unsure != before]).tolist()
         stale = set(self._stale)
@@ -145,7 +144,7 @@ class MaskFusion:
 
         return ItemPosteriors(
             items=study.base.items, raters=study.raters, classes=study.base.classes, posterior=posterior[unsure],
-            weight=weight[unsure], size=votes.weight[unsure],
+            weight=weight[unsure], pieces=np.sqrt(votes.weight[unsure]), size=votes.weight[unsure],
             first_row=np.searchsorted(case[unsure], np.arange(len(study) + 1)), sure=0.0, total=0.0,
             confusion=state.confusion, prior=state.prior, first_label=first_label, rater_of=rater,
             evidence=shared_items(first_label, rater, len(study.raters)), describe=describe,

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -16,8 +16,8 @@ from torch import Tensor, nn
 
 from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
 from annotruth.methods.foretelling import first_is_shorter, message_lengths
-from annotruth.methods.labellings import fused_confusion, labelling_count, labellings
-from annotruth.methods.protocols import Stages
+from annotruth.methods.labellings import fused_confusion, labelling_count, labelling_name, labellings
+from annotruth.methods.protocols import DoubtsTruth, Stages
 from annotruth.methods.warmup import TraceRule, loss_at_their_word
 from annotruth.nn import DrawingAnnotators, class_index, dice_loss, is_labelled, noisy_label_loss
 from annotruth.nn.labels import one_hot
@@ -30,6 +30,9 @@ JOINT = 0.7
 MOST_ITEMS = 64
 """Items on which labellings are compared: more would change little and take long."""
 UNDECIDED = -1
+RIVAL_ERRORS, RIVAL_OVERLAP = 2.0, 0.85
+"""A rival's message is longer by no more than so many standard errors; its Dice with what is taken for true is below
+this."""
 
 
 class AnchoredModel(MethodModel):
@@ -39,18 +42,21 @@ class AnchoredModel(MethodModel):
     ----------
     anchor : which labelling is taken for true, by its place in ``methods.labellings``; -1 = not yet chosen
     lengths : (labellings,) nats per item that it takes to tell all labels, by the labelling
+    rival : another labelling, quite different, that tells all labels about as shortly; -1 = there is none
     log_confusion : (raters, classes, classes) by Dawid and Skene's model of the labels alone, for the fused labelling
     """
 
     annotators: DrawingAnnotators
     anchor: Tensor
     lengths: Tensor
+    rival: Tensor
     log_confusion: Tensor
 
     def __init__(self, truth: nn.Module, annotators: nn.Module, spec: DataSpec) -> None:
         super().__init__(truth, annotators)
         self.trace_rule = TraceRule()
         self.register_buffer("anchor", torch.tensor(UNDECIDED))
+        self.register_buffer("rival", torch.tensor(UNDECIDED))
         self.register_buffer("lengths", torch.full((labelling_count(spec.raters),), torch.nan))
         self.register_buffer("log_confusion", torch.zeros(spec.raters, spec.classes, spec.classes))
 
@@ -59,7 +65,7 @@ class AnchoredModel(MethodModel):
         return labellings(drawings, labels, log_truth, self.log_confusion)
 
 
-class Foretells(Method[Any]):
+class Foretells(Method[Any], DoubtsTruth):
     """A method that may foretell drawings first; its annotator model is then a :class:`DrawingAnnotators`."""
 
     @property
@@ -76,6 +82,15 @@ class Foretells(Method[Any]):
             return super().build(spec, network)
         truth = network if network is not None else self.truth_model(spec)
         return AnchoredModel(truth, self.annotator_model(spec), spec)
+
+    def doubts(self, model: MethodModel, raters: Sequence[str]) -> list[str]:
+        if not isinstance(model, AnchoredModel) or int(model.rival) == UNDECIDED:
+            return []
+        taken, other = (labelling_name(int(each), raters) for each in (model.anchor, model.rival))
+        return [
+            f"The estimated truth may be wrong: it follows {taken}, but if {other} were the truth, which is quite "
+            "another one, everybody's labels would be as likely. Look at some images to see which of the two is right."
+        ]
 
 
 @dataclass(frozen=True)
@@ -129,15 +144,25 @@ class Anchored(Stages):
             for both in zip(*(self._labellings(model, each) for each in some))
         )
         lengths = np.zeros((len(model.lengths), len(labels)))
+        full: list[list[np.ndarray]] = []
         for number, found in enumerate(lengths):
             seen, known = [item[number] for item in foretold], [item[number] for item in drawn]
             others = [np.delete(item, number, axis=0) if number < raters else item for item in labels]
+            full.append([_either(*item) for item in zip(known, seen)])
             found += message_lengths(seen, [item[None] for item in known], classes, MISSING_PIXEL)
-            found += message_lengths([_either(*item) for item in zip(known, seen)], others, classes, MISSING_PIXEL)
+            found += message_lengths(full[-1], others, classes, MISSING_PIXEL)
         by_one, by_all = lengths[: 2 * raters].sum(axis=1), lengths[2 * raters :].sum(axis=1)
         alone, together = by_one.argmin(), 2 * raters + by_all.argmin()
         model.lengths.copy_(torch.from_numpy(lengths.mean(axis=1)))
-        model.anchor.fill_(int(alone if first_is_shorter(lengths[alone], lengths[together]) else together))
+        chosen = int(alone if first_is_shorter(lengths[alone], lengths[together]) else together)
+        model.anchor.fill_(chosen)
+        rivals = [
+            number
+            for number, found in enumerate(lengths)
+            if not first_is_shorter(lengths[chosen], found, RIVAL_ERRORS)
+            and _overlap(full[number], full[chosen], classes) < RIVAL_OVERLAP
+        ]
+        model.rival.fill_(min(rivals, key=lambda number: float(lengths[number].sum()), default=UNDECIDED))
 
     @staticmethod
     def _labellings(model: AnchoredModel, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
@@ -183,6 +208,17 @@ class Anchored(Stages):
 
 def _either(drawn: np.ndarray, foretold: np.ndarray) -> np.ndarray:
     return np.where(drawn == MISSING_PIXEL, foretold, drawn)
+
+
+def _overlap(one: Sequence[np.ndarray], other: Sequence[np.ndarray], classes: int) -> float:
+    """Dice of two labellings, of all their pixels together: the mean over foreground classes that either has."""
+    first, second = (np.concatenate([item.ravel() for item in each]) for each in (one, other))
+    found = []
+    for number in range(1, classes):
+        size = np.count_nonzero(first == number) + np.count_nonzero(second == number)
+        if size:
+            found.append(2 * np.count_nonzero((first == number) & (second == number)) / size)
+    return float(np.mean(found)) if found else 1.0
 
 
 def drawing_loss(drawings: Tensor, labels: Tensor) -> Tensor:

@@ -17,13 +17,29 @@ from annotruth.fusion.dawid_skene import DawidSkene
 from annotruth.nn.labels import is_labelled, one_hot
 from annotruth.validation import MISSING_PIXEL
 
-TOGETHER = ("mean, foretold", "vote", "vote, foretold", "fused", "fused, foretold", "labels at their word")
+TOGETHER = (
+    "the mean as foretold", "the vote", "the vote as foretold", "the fused labels", "the fused labels as foretold",
+    "everybody's labels at their word",
+)  # fmt: skip
 """Labellings of all raters together, which follow those of each: first as drawn, then as foretold."""
 
 
 def labelling_count(raters: int) -> int:
     """How many labellings there are."""
     return 2 * raters + len(TOGETHER)
+
+
+def labelling_name(number: int, raters: Sequence[str]) -> str:
+    """What a labelling is, in words.
+
+    Examples
+    --------
+    >>> labelling_name(1, ["ann", "bob"]), labelling_name(2, ["ann", "bob"]), labelling_name(5, ["ann", "bob"])
+    ("bob's drawings", "ann's drawings as foretold", 'the vote')
+    """
+    if number < 2 * len(raters):
+        return f"{raters[number % len(raters)]}'s drawings{' as foretold' * (number >= len(raters))}"
+    return TOGETHER[number - 2 * len(raters)]
 
 
 def labellings(drawings: Tensor, labels: Tensor, log_truth: Tensor, log_confusion: Tensor) -> tuple[Tensor, Tensor]:

@@ -10,6 +10,7 @@ AnswersQuestions    a prediction can be asked for more: a recurrence, whom to tr
 LearnsFromTruth     it learns from the true labels of some items, too
 KnowsConfusion      something is known beforehand of the raters' errors on single items
 TakesRaterFeatures  what is known of raters (years, site …) foretells their errors
+DoubtsTruth         it can say why what it took for the truth may be wrong
 ShowsPanels         the report shows something of this method alone
 ==================  ==============================================================================
 """
@@ -70,6 +71,14 @@ class Samples(ABC):
     @abstractmethod
     def sample(self, model: Any, images: Tensor, n: int, generator: Generator, spec: DataSpec) -> Tensor:
         """Probabilities (n, batch, classes, *spatial), whose likeliest labels are a drawing each."""
+
+
+class DoubtsTruth(ABC):
+    """The method can say why what it took for the truth may be wrong."""
+
+    @abstractmethod
+    def doubts(self, model: Any, raters: Sequence[str]) -> list[str]:
+        """Say so in words, of a trained model; nothing, if there is no doubt."""
 
 
 class PredictsRaters(ABC):

@@ -12,6 +12,7 @@ from annotruth.data.annotations import Annotations
 from annotruth.errors import (
     CopiesWarning,
     DiffuseConfusionWarning,
+    IdentifiabilityWarning,
     SmallImageWarning,
     UnansweredClassWarning,
     shorten,
@@ -19,6 +20,7 @@ from annotruth.errors import (
 from annotruth.fusion.identifiability import PREDICTED_ANSWERS, PREDICTED_MASKS, warn_identifiability
 from annotruth.fusion.suspects import tell_copies
 from annotruth.methods import Method, MethodModel
+from annotruth.methods.protocols import DoubtsTruth
 from annotruth.metrics import skill
 from annotruth.nn import AnySize
 from annotruth.training.rater_counts import MOST_KEPT, AnswerCounts, MaskCounts, row_means
@@ -28,10 +30,13 @@ MAX_SKILL_GAP = 0.1
 
 
 def warn_of_masks(
-    method: Method[Any], counts: MaskCounts, raters: Sequence[str], classes: Sequence[str], stacklevel: int = 2
-) -> list[str]:
+    method: Method[Any], model: MethodModel, counts: MaskCounts, raters: Sequence[str], classes: Sequence[str],
+    stacklevel: int = 2,
+) -> list[str]:  # fmt: skip
     """Warn of what speaks against a model of masks; return the same in words."""
-    problems: list[str] = []
+    problems = method.doubts(model, raters) if isinstance(method, DoubtsTruth) else []
+    for problem in problems:
+        warnings.warn(problem, IdentifiabilityWarning, stacklevel=stacklevel)
     # Judged by the labels: learnt matrices may look sound, whatever was drawn.
     decided = row_means(counts.decided, counts.decided.sum(axis=2))
     labelled = counts.decided.sum(axis=(1, 2))

@@ -254,7 +254,7 @@ class Segmenter(PredictionMixin, RaterFusionMixin, Estimator):
         labelled = (counts.met.sum(axis=(2, 3)) > 0).sum(axis=0)
         bounds = resampled_intervals(counts.met, self.seed)
         self._set_annotators(RaterFacts.holding(counts.confusion(), *bounds, labelled=labelled))
-        self.warnings_ = warn_of_masks(self.method_, counts, self.raters_, self.classes_, stacklevel=5)
+        self.warnings_ = warn_of_masks(self.method_, self.module_, counts, self.raters_, self.classes_, stacklevel=5)
 
     def make_plan(self, annotations: Annotations, tell: Progress | None = None) -> Plan:
         """The plan by which these annotations would be learnt from, which nothing is trained for.

@@ -15,7 +15,8 @@ def items(posterior: list[list[float]], labelled_by: list[list[int]], confusion:
     return ItemPosteriors(
         items=tuple(f"item_{number}" for number in range(n_items)),
         raters=tuple(f"rater_{number}" for number in range(len(confusion))),
-        classes=("no", "yes"), posterior=np.array(posterior), weight=np.ones(n_items), size=np.ones(n_items),
+        classes=("no", "yes"), posterior=np.array(posterior), weight=np.ones(n_items),
+        pieces=np.ones(n_items), size=np.ones(n_items),
         first_row=np.arange(n_items + 1), sure=0.0, total=float(n_items), confusion=confusion,
         prior=np.array([0.5, 0.5]), first_label=first,
         rater_of=np.array([one for each in labelled_by for one in each], dtype=int),

@@ -86,7 +86,7 @@ def test_gold_of_masks_is_cases_of_known_truth() -> None:
     masks[:, :, 3:9, 3:9] = 1
     masks[:3, 1, 2:10, 2:10] = 1
     masks[:3, 2] = 255
-    masks[4:, 1:] = 255
+    masks[4:, 2] = 255
     masks[3, 0] = 255
     truth = np.full((6, 12, 12), 255, dtype=np.uint8)
     truth[4:] = masks[4:, 0]

@@ -1,4 +1,4 @@
-"""Doubt about masks counts by regions, not by pixels."""
+"""Doubt about masks counts by the size of what is drawn, and what is certain for nothing."""
 
 from __future__ import annotations
 
@@ -28,14 +28,24 @@ def test_a_thousand_nearly_certain_pixels_do_not_drown_a_disputed_border() -> No
     assert gain(border) > 10 * gain(unsure)
     assert gain(np.maximum(border, unsure)) == pytest.approx(gain(border))
     pale = np.full((64, 64), 0.1)  # 4,096 pixels that hang together
-    assert gain(pale) < 64 * information(np.array([[0.9, 0.1]]), GOOD)[0, 0] + 1e-9
+    assert gain(pale) == pytest.approx(10 * information(np.array([[0.9, 0.1]]), GOOD)[0, 0]), "however large it is"
 
 
-def test_a_region_counts_as_the_square_root_of_its_area() -> None:
-    small, large, two = (np.zeros((32, 32)) for _ in range(3))
-    small[4:8, 4:8] = large[4:16, 4:16] = two[4:8, 4:8] = two[20:24, 20:24] = 0.5
-    assert gain(large) == pytest.approx(3 * gain(small))
-    assert gain(two) == pytest.approx(2 * gain(small))
+def test_doubt_counts_by_its_share_of_the_foreground() -> None:
+    small, large = np.zeros((32, 32)), np.zeros((32, 32))
+    small[4:8, 4:8] = large[4:20, 4:20] = 1.0
+    small[3, 4:8] = large[3, 4:8] = 0.5
+    assert gain(small) / gain(large) == pytest.approx((16 * 16 + 2) / (16 + 2))
+    large[3, 8:12] = 0.5
+    assert gain(large) > 1.9 * gain(large * (large != 0.5) + 0.5 * (np.arange(32) < 8) * (large == 0.5))
+
+
+def test_a_region_is_as_many_pieces_as_the_square_root_of_its_area() -> None:
+    lesion = np.zeros((32, 32))
+    lesion[4:16, 4:16] = lesion[20:24, 20:24] = 0.5
+    found = find_doubt(np.stack([1 - lesion, lesion]), CLASSES)
+    assert found.pieces.tolist() == [pytest.approx(12 + 4)]
+    assert found.weight.tolist() == [2.0]
 
 
 def test_pixels_and_what_is_sure_add_up() -> None:

@@ -92,6 +92,18 @@ def test_who_is_asked_for_more_than_is_known_of_them_is_worth_less(many: ItemPos
         assert after[raters == leader] == pytest.approx(before[0, 0] * known / (known + 30))
 
 
+def test_a_label_beside_others_that_are_ordered_for_the_item_is_worth_a_share(many: ItemPosteriors) -> None:
+    scores, items = InformationScores(many, np.ones(100)), np.array([0, 1])
+    raters, before = scores.score(items)
+    gain, _, _ = scores.order(0, int(raters[0, 0]))
+    after = scores.score(items)[1]
+    assert scores.waiting(items).tolist() == [1, 0]
+    assert after[1] == pytest.approx(before[1])
+    left = np.isfinite(after[0])
+    assert (after[0, left] <= before[0, left] / 2 + 1e-12).all(), "half, and less as the item will be clearer"
+    assert gain > 0
+
+
 def test_items_by_a_score_of_their_own(many: ItemPosteriors) -> None:
     rng, worth = np.random.default_rng(0), np.linspace(0.1, 1, 300)
     orders = fill_budget(

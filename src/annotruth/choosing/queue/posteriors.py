@@ -25,7 +25,8 @@ class ItemPosteriors:
     ----------
     items, raters, classes : names
     posterior : (rows, classes) what is known of the truth
-    weight : (rows,) how many independent pieces of doubt a row stands for; 1 in label tables
+    weight : (rows,) how much a row counts: 1 in label tables; of masks, its pixels as a share of the foreground
+    pieces : (rows,) how many independent pieces of doubt it stands for; 1 in label tables
     size : (rows,) how many items or pixels it stands for; 1 in label tables
     first_row : (items + 1,) item i's rows are first_row[i] … first_row[i + 1] - 1; an item may have none
     sure, total : items or pixels that stand in no row: how many of them are expected to be right, and how many there
@@ -45,6 +46,7 @@ class ItemPosteriors:
     classes: tuple[str, ...]
     posterior: np.ndarray
     weight: np.ndarray
+    pieces: np.ndarray
     size: np.ndarray
     first_row: np.ndarray
     sure: float
@@ -206,7 +208,8 @@ def posteriors_of_votes(
 
     return ItemPosteriors(
         items=items, raters=votes.raters, classes=classes, posterior=posterior, weight=np.ones(n_items),
-        size=np.ones(n_items), first_row=np.arange(n_items + 1), sure=0.0, total=float(n_items), confusion=confusion,
+        pieces=np.ones(n_items), size=np.ones(n_items),
+        first_row=np.arange(n_items + 1), sure=0.0, total=float(n_items), confusion=confusion,
         prior=prior if prior.ndim == 1 else prior.mean(axis=0), first_label=votes.first_answer,
         rater_of=votes.answers.rater, describe=describe, votes=votes,
         evidence=shared_items(votes.first_answer, votes.answers.rater, votes.n_raters, votes.gold != MISSING_LABEL),

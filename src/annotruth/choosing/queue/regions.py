@@ -1,8 +1,9 @@
-"""Cases with masks as rows of posteriors: where pixels are in doubt, counted by regions and not by pixels.
+"""Cases with masks as rows of posteriors: where pixels are in doubt, counted by the size of what is drawn.
 
-Neighbouring pixels are in doubt for the same reason, and one stroke settles them together. A region of doubt is what
-hangs together of the pixels whose most probable class is less sure than ``CERTAIN``. It counts as the square root of
-its area, each of its pixels as an equal share of that; pixels outside of all regions count for nothing, however many.
+Pixels whose most probable class is surer than ``CERTAIN`` count for nothing, however many. Each of the others counts as
+one part of the foreground, as it does in Dice: ten doubtful pixels are much of a small lesion and little of a lung.
+A region is what hangs together of the pixels in doubt. Its pixels are in doubt for the same reason, and right or wrong
+together: for the spread of what is expected it is as many independent pieces as the square root of its area.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ class CaseRows:
     Attributes
     ----------
     posterior : (rows, classes) distinct posteriors of pixels in doubt, about the same ones put together
-    weight : (rows,) how many independent pieces of doubt each stands for
+    weight : (rows,) pixels, as a share of the foreground that is to be expected
+    pieces : (rows,) how many independent pieces of doubt each stands for
     size : (rows,) pixels
     sure, total : pixels outside of regions that are expected to be right; pixels of the case
     words : what there is to be seen
@@ -40,6 +42,7 @@ class CaseRows:
 
     posterior: np.ndarray
     weight: np.ndarray
+    pieces: np.ndarray
     size: np.ndarray
     sure: float
     total: int
@@ -59,8 +62,8 @@ def find_doubt(probability: np.ndarray, classes: tuple[str, ...], labelled: bool
     >>> lesion = np.zeros((8, 8))
     >>> lesion[2:4, 2:6] = 0.5
     >>> found = find_doubt(np.stack([1 - lesion, lesion]), ("background", "lesion"))
-    >>> found.posterior, found.weight.round(2), found.size
-    (array([[0.5, 0.5]]), array([2.83]), array([8.]))
+    >>> found.posterior, found.weight.round(2), found.pieces.round(2), found.size
+    (array([[0.5, 0.5]]), array([2.]), array([2.83]), array([8.]))
     >>> found.words
     '1 region in doubt, of 8 pixels, background or lesion'
     """
@@ -76,11 +79,31 @@ def find_doubt(probability: np.ndarray, classes: tuple[str, ...], labelled: bool
     share = 1 / np.sqrt(area[number])
     doubtful = flat[:, pixels].T.astype(np.float64)
     row = _alike(doubtful)
-    weight = np.bincount(row, share)
-    posterior = np.stack([np.bincount(row, share * column) for column in doubtful.T], axis=1) / weight[:, None]
+    size = np.bincount(row).astype(np.float64)
+    posterior = np.stack([np.bincount(row, column) for column in doubtful.T], axis=1) / size[:, None]
     sure = float(best.sum(dtype=np.float64) - best[pixels].sum(dtype=np.float64))
     words = "nobody has labelled it" if not labelled else describe_regions(doubtful, number, area, classes)
-    return CaseRows(posterior, weight, np.bincount(row).astype(np.float64), sure, flat.shape[1], words)
+    weight = size / foreground_size(flat)
+    return CaseRows(posterior, weight, np.bincount(row, share), size, sure, flat.shape[1], words)
+
+
+def foreground_size(posterior: np.ndarray, pixels: np.ndarray | None = None) -> float:
+    """How many pixels the foreground, all classes but the first, is expected to have; at least one.
+
+    What is certain counts as its class, lest a whole picture that is nearly certain makes up a foreground.
+
+    Parameters
+    ----------
+    posterior : (classes, rows)
+    pixels : (rows,) that each row stands for; one by default
+
+    Examples
+    --------
+    >>> foreground_size(np.array([[0.9, 0.5, 0.0], [0.1, 0.5, 1.0]]), pixels=np.array([10, 2, 6]))
+    8.0
+    """
+    shares = np.where(posterior.max(axis=0) < CERTAIN, 1.0 - posterior[0], posterior.argmax(axis=0) > 0)
+    return max(float(shares.sum() if pixels is None else shares @ pixels), 1.0)
 
 
 def _alike(posterior: np.ndarray) -> np.ndarray:
@@ -206,7 +229,8 @@ def join_cases(
     return ItemPosteriors(
         items=items, raters=raters, classes=classes,
         posterior=np.concatenate([case.posterior for case in rows]),
-        weight=np.concatenate([case.weight for case in rows]), size=np.concatenate([case.size for case in rows]),
+        weight=np.concatenate([case.weight for case in rows]), pieces=np.concatenate([case.pieces for case in rows]),
+        size=np.concatenate([case.size for case in rows]),
         first_row=first, sure=sum(case.sure for case in rows), total=float(sum(case.total for case in rows)),
         confusion=confusion, prior=prior, first_label=first_label, rater_of=rater,
         evidence=shared_items(first_label, rater, len(raters)), describe=lambda index: rows[index].words,

@@ -173,8 +173,8 @@ def _curve(known: ItemPosteriors, orders: Sequence[Order]) -> tuple[pd.DataFrame
     best = known.posterior.max(axis=1, initial=0)
     right = np.array([order.right for order in orders])
     expected = known.sure + float(best @ known.size) + np.concatenate([[0.0], np.cumsum(right)])
-    # Rows of masks stand for many pixels that are right or wrong together, in as many pieces as their weight.
-    each = best * (1 - best) * np.divide(known.size**2, known.weight, where=known.weight > 0, out=np.zeros(len(best)))
+    # Rows of masks stand for many pixels that are right or wrong together, in so many pieces.
+    each = best * (1 - best) * np.divide(known.size**2, known.pieces, where=known.pieces > 0, out=np.zeros(len(best)))
     variance = each.sum() + np.concatenate([[0.0], np.cumsum([order.spread for order in orders])])
     accuracy, spread = expected / known.total, _Z * np.sqrt(np.maximum(variance, 0)) / known.total
     cost = np.concatenate([[0.0], np.cumsum([order.cost for order in orders])])

@@ -59,8 +59,9 @@ class InformationScores:
     All labels of a rater share one confusion matrix, which is known only as well as their earlier labels tell: where it
     is wrong, it is wrong for all of them. A label of a rater of whom n labels can be held against others' and m are
     ordered is worth n / (n + m) of its information. And who is hardly known may be good, which only labels can tell:
-    the matrix that pairs are chosen by is the better the less is known; see :func:`hope`. What is told of an order, its
-    gain, is that of the matrix as it is.
+    the matrix that pairs are chosen by is the better the less is known; see :func:`hope`. Raters err together on a hard
+    item, which no matrix knows: a label beside m others that are ordered for the same item is worth 1 / (1 + m) of its
+    information, until those are there. What is told of an order, its gain, is that of the matrix as it is.
 
     Parameters
     ----------
@@ -132,12 +133,13 @@ class InformationScores:
         for chosen in (np.flatnonzero(~ordered), np.flatnonzero(ordered)):
             for part in self._parts(chosen, entries):
                 trust = self._trust[raters[part]] / self.cost.of(items[part], raters[part])
-                worth[part] = self._gains(items[part], raters[part]) * trust
+                worth[part] = self._gains(items[part], raters[part]) * trust / (1 + self.waiting(items[part])[:, None])
         stuck = np.flatnonzero(~np.isfinite(worth).any(axis=1))
         if raters.shape[1] < self._available.sum():
             for place in stuck:
                 free, gain = self._all_gains(items[place])
                 value = gain * self._trust[free] / self.cost.of(items[place : place + 1], free[None])[0]
+                value /= 1 + self.waiting(items[place : place + 1])
                 best = np.argsort(-value, kind="stable")[: raters.shape[1]]
                 raters[place], worth[place] = free[best], value[best]
         return raters, worth
@@ -156,7 +158,7 @@ class InformationScores:
         self._branches[item] = weight, posterior, given_up
         self.asked.setdefault(item, []).append(rater)
         self._ordered[rater] += 1
-        size, pieces = known.size[rows], known.weight[rows]
+        size, pieces = known.size[rows], known.pieces[rows]
         spread = (after * (1 - after) - before * (1 - before)) * size**2 / pieces
         return float(gain), float((after - before) @ size), float(spread.sum())
 
@@ -191,6 +193,10 @@ class InformationScores:
         """Every free rater, and the gain of each for one item."""
         free = np.flatnonzero(self._available)
         return free, self._gains(np.array([item]), free[None])[0]
+
+    def waiting(self, items: np.ndarray) -> np.ndarray:
+        """How many labels are ordered for each of the items, (some items,)."""
+        return np.array([len(self.asked.get(item, ())) for item in items.tolist()])
 
     def taken(self, items: np.ndarray) -> np.ndarray:
         """Who labelled each of the items or was asked to, bool (some items, raters)."""
@@ -267,10 +273,9 @@ class ItemScores:
             raters = self._draw(len(items))
             worth = np.zeros(raters.shape)
             worth[np.take_along_axis(self._told.taken(items), raters, axis=1)] = -np.inf
-        asked = np.array([len(self._told.asked.get(item, ())) for item in items.tolist()])
         # Of an item's raters, the first in order of worth is taken; differences among them must not outweigh items.
         place = np.argsort(np.argsort(-worth, axis=1, kind="stable"), axis=1)
-        value = (self._worth[items] / (1 + asked))[:, None] * (1 - 1e-9 * place)
+        value = (self._worth[items] / (1 + self._told.waiting(items)))[:, None] * (1 - 1e-9 * place)
         return raters, np.where(np.isfinite(worth), value, -np.inf)
 
     def order(self, item: int, rater: int) -> tuple[float, float, float]:

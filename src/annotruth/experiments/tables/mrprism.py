@@ -12,7 +12,7 @@ from annotruth.experiments.core.columns import DICE, SOFT_DICE, Column, column, 
 from annotruth.experiments.core.experiment import Experiment, Row, Table
 from annotruth.experiments.core.findings import Finding, above_others, by_setting, points, reached
 from annotruth.experiments.core.task import Trained
-from annotruth.experiments.data import digits, lidc, nuclei
+from annotruth.experiments.data import digits, kidney, lidc, nuclei
 from annotruth.fusion import STAPLE, MajorityVote
 from annotruth.methods.protocols import FusesLabels
 from annotruth.methods.targets import quietly
@@ -202,6 +202,23 @@ BRAIN_TUMOUR = {
         "recurrence_3": 0.8944, "fused": 0.9101, "staple": 0.8435, "vote": 0.7960, "under_vote": 0.8962,
     },
 }  # fmt: skip
+KIDNEY_PAPER = {
+    "doctor-net": {"soft_dice": 0.7250},
+    "crowd-layer": {"soft_dice": 0.7436},
+    "aggnet": {"soft_dice": 0.7139},
+    "global-cm": {"soft_dice": 0.7485},
+    "max-mig": {"soft_dice": 0.7468, "fused": 0.8762},
+    "mrnet": {"soft_dice": 0.7519, "under_vote": 0.7496},
+    "multi-hypothesis": {"under_vote": 0.7325},
+    "label-sampling": {"under_vote": 0.7228},
+    "agnet": {"under_vote": 0.7069},
+    "posal": {"under_vote": 0.7160},
+    "beal": {"under_vote": 0.7241},
+    "mrprism": {
+        "soft_dice": 0.7651, "recurrence_0": 0.7524, "recurrence_1": 0.7622, "recurrence_2": 0.7651,
+        "recurrence_3": 0.7648, "fused": 0.9112, "staple": 0.8553, "vote": 0.8436,
+    },
+}  # fmt: skip
 DENSE = "dense"
 SEVEN = against_raters([str(rater.name) for rater in digits.PEOPLE])
 
@@ -247,6 +264,21 @@ CFOS = Experiment(
     findings=(recurrences_add(0.0), *ABOVE, fuses_better(None)),
     notes=(*nuclei.NOTES, CHOSEN, _unseen("1.7, 1.3 and 1.0"), *NOTES, NO_DIAGNOSIS),
     stand_in=nuclei.STAND_IN,
+)
+
+KIDNEY = Experiment(
+    name="mrprism-qubiq-kidney",
+    title="Multi-rater Prism on kidneys drawn by three raters",
+    task=kidney.kidney_task,
+    settings={DENSE: {"small": True}},
+    rows=(*COMPARISONS, Row("mrprism")),
+    metrics=(*METRICS, *against_raters(kidney.RATERS)),
+    full=kidney.FULL,
+    quick=kidney.QUICK,
+    paper={DENSE: KIDNEY_PAPER},
+    findings=(recurrences_add(0.0), *ABOVE, fuses_better(None)),
+    notes=(*kidney.NOTES, *NOTES[:2], *NOTES[3:], NO_DIAGNOSIS),
+    stand_in=kidney.STAND_IN,
 )
 
 FUSION = Experiment(
