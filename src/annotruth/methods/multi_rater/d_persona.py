@@ -34,16 +34,7 @@ class PersonalUNet(ProbabilisticUNet):
 
     def __init__(self, spec: DataSpec, latent: int, samples: int, network: nn.Module | None) -> None:
         super().__init__(spec.channels, spec.classes, spec.dims, latent, samples, network, spec.network)
-        self.queries = nn.ModuleList(
-            nn.Sequential(
-                nn.Conv1d(FEATURES, FEATURES, kernel_size=1), nn.ReLU(), nn.AdaptiveAvgPool1d(1), nn.Flatten(),
-                nn.Linear(FEATURES, latent),
-            )
-            for _ in range(spec.raters)
-        )  # fmt: skip
-        for query in self.queries:  # of all points alike at first, which is midway between raters
-            nn.init.zeros_(query[-1].weight)
-            nn.init.zeros_(query[-1].bias)
+        self.queries = nn.ModuleList(rater_query(latent) for _ in range(spec.raters))
 
     def forward(self, images: Tensor) -> Tensor:
         """Log-probabilities (batch, classes, *spatial) of the label that a rater picked at random would give."""
@@ -87,6 +78,15 @@ class PersonalUNet(ProbabilisticUNet):
         said = log_drawn.gather(1, class_index(drawn, self.classes)[:, None])[:, 0]
         given = is_labelled(drawn, self.classes)
         return -(said * given).sum() / given.sum().clamp_min(1)
+
+
+def rater_query(latent: int) -> nn.Module:
+    """From features (batch, FEATURES, pixels) to a query (batch, latent): at first, of all points alike."""
+    last = nn.Linear(FEATURES, latent)
+    nn.init.zeros_(last.weight)
+    nn.init.zeros_(last.bias)
+    features = nn.Conv1d(FEATURES, FEATURES, kernel_size=1)
+    return nn.Sequential(features, nn.ReLU(), nn.AdaptiveAvgPool1d(1), nn.Flatten(), last)
 
 
 def bound_loss(drawn: Tensor, labels: Tensor) -> Tensor:

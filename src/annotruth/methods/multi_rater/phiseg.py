@@ -51,9 +51,8 @@ class LatentPath(nn.Module):
         )
         given = (widths[-1], *[FEATURES] * (levels - 1))
         self.heads = nn.ModuleList(pixelwise(plan.dims, channels, 2 * latent) for channels in given)
-        for head in self.heads:  # near the standard normal at first
-            nn.init.normal_(head.weight, std=0.01)
-            nn.init.zeros_(head.bias)
+        for weight in self.heads.parameters():  # near the standard normal at first
+            nn.init.normal_(weight, std=0.01)
 
     def forward(self, images: Tensor) -> list[Tensor]:
         """Features (batch, channels, *spatial) for every level, the coarsest first."""
