@@ -438,9 +438,14 @@ class FusionEstimator(Parameters):
 
     def _certainty(self, votes: Votes) -> float | None:
         """How sure the most probable class of a labelled item is on average; None of masks, whose borders err alike."""
-        if not isinstance(self._store, AnswerStore) or not votes.answered.any():
+        answered = votes.answered
+        if not isinstance(self._store, AnswerStore) or not answered.any():
             return None
-        return float(self.posterior(votes, self.state_).max(axis=1)[votes.answered].mean())
+        columns = iter(self.posterior(votes, self.state_).T)
+        best = next(columns).copy()
+        for column in columns:  # quicker than the maximum of each short row
+            np.maximum(best, column, out=best)
+        return float(best @ answered) / int(answered.sum())
 
     # -- handing results out ------------------------------------------------------------------------------------
 
