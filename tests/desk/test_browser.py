@@ -33,7 +33,11 @@ from .conftest import draw_cases
 uvicorn = pytest.importorskip("uvicorn", reason="the extra desk is not installed")
 webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
 ActionChains = pytest.importorskip("selenium.webdriver.common.action_chains").ActionChains
-JavascriptException = pytest.importorskip("selenium.common.exceptions").JavascriptException
+exceptions = pytest.importorskip("selenium.common.exceptions")
+JavascriptException, StaleElementReferenceException = (
+    exceptions.JavascriptException,
+    exceptions.StaleElementReferenceException,
+)
 WebDriverWait = pytest.importorskip("selenium.webdriver.support.ui").WebDriverWait
 
 
@@ -87,8 +91,13 @@ class Seat:
     def item(self) -> str:
         return str(self.ask("document.body.dataset.open || ''"))
 
+    def click(self, place: str) -> None:
+        """Click on what a selector finds, also if the page is drawn anew at that moment."""
+        patience = WebDriverWait(self.browser, 20, 0.03, ignored_exceptions=(StaleElementReferenceException,))
+        patience.until(lambda page: page.find_element("css selector", place).click() or True)
+
     def go_to(self, item: str) -> None:
-        self.browser.find_element("css selector", f"#cases [title='{item}']").click()
+        self.click(f"#cases [title='{item}']")
         self.wait(f"document.body.dataset.open === '{item}'")
 
     def drag(self, *points: tuple[int, int]) -> None:
@@ -188,7 +197,7 @@ def test_two_curators_and_a_rater_at_once(browser: webdriver.Chrome, tmp_path: P
         bob.wait(
             "!document.querySelector('#reopen').hidden && document.querySelector('#history').innerText.includes('Ada')"
         )
-        browser.find_element("css selector", "#rater option[value=dora]").click()
+        bob.click("#rater option[value=dora]")
         browser.switch_to.active_element.send_keys("\ue00c")  # Escape leaves the field
         bob.keys("s")
         bob.wait("document.body.dataset.saved === '2'")
@@ -235,7 +244,9 @@ def test_a_server_that_is_killed_while_it_saves_loses_nothing(browser: webdriver
         again = Study(at.load(cases), tmp_path / "cases-desk")
         assert [(entry.case, entry.action) for entry in again.journal.entries] == [(item, "edit")]
         number = again.base.items.index(item)
-        gold, fused = np.asarray(again.gold(number)), MaskFusion(again).fused(number)[0]
+        before = MaskFusion(Study(at.load(cases), tmp_path / "nothing decided"))
+        before.prepare(lambda *_: None)
+        gold, fused = np.asarray(again.gold(number)), before.fused(number)[0]
         assert (read_mask(tmp_path / "cases-desk" / "truth" / f"{item}.png", "") == gold).all()
         assert differs(gold, fused) > 10
         assert set(gold[gold != fused].tolist()) == {1}, "all of the drawing, and nothing else"

@@ -75,6 +75,7 @@ def test_shares_that_cannot_be_are_refused(gold: float) -> None:
         at.next_labels(SparseDawidSkene().fit(labels), labels, 10, gold=gold)
 
 
+@pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
 def test_where_nothing_is_sure_there_is_no_gold() -> None:
     labels = at.Annotations.from_answers(np.array([[0, 1, -1], [1, 0, -1]]))
     with pytest.raises(InputError, match="no item to serve as hidden gold"):

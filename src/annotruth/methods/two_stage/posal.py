@@ -63,6 +63,7 @@ def unevenness(probabilities: Tensor, labels: Tensor) -> Tensor:
 
     Examples
     --------
+    >>> import torch
     >>> probabilities = torch.tensor([[[0.9, 0.7, 0.2], [0.1, 0.3, 0.8]]])
     >>> unevenness(probabilities, torch.tensor([[0, 0, 1]], dtype=torch.uint8))  # the first two have the same label
     tensor(0.2000)
