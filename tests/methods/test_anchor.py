@@ -51,6 +51,16 @@ def test_a_labelling_that_tells_as_much_and_is_another_one_is_named(monkeypatch)
     assert as_drawn_by(0, 1) == []
 
 
+@pytest.mark.parametrize("name", ["pixel-cm", "global-cm"])
+def test_one_rater_is_believed_or_taken_at_their_word(name):
+    method = make_method(name, "masks")
+    model = method.build(DataSpec(channels=1, raters=1, classes=2, dims=2))
+    images = torch.rand(6, 1, 16, 16)
+    with torch.no_grad():
+        method.stages.begin_epoch(model, [Batch(images, (images > 0.5).to(torch.uint8))], FORETELLING)
+    assert int(model.anchor) != UNDECIDED
+
+
 def test_what_is_taken_for_true_is_the_drawing_where_there_is_one_and_what_is_foretold_elsewhere():
     method = make_method("pixel-cm", "masks")
     model = method.build(SPEC)

@@ -69,3 +69,8 @@ def test_the_truth_tells_what_all_drew_in_fewer_words_than_those_who_outvote_it(
 
 def test_nothing_is_shorter_beyond_chance_on_one_item():
     assert not first_is_shorter(np.array([1.0]), np.array([9.0]))
+
+
+def test_labels_of_nobody_need_not_be_told():
+    nobody = [np.empty((0, 3, 3), dtype=np.uint8)] * 2
+    assert message_lengths([np.zeros((3, 3), dtype=int)] * 2, nobody, classes=2).tolist() == [0, 0]

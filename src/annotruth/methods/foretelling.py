@@ -80,10 +80,12 @@ def message_lengths(
     met = []  # item, entry and count, of those entries that an item has: few of all, where classes are many
     for number, (labelling, drawn) in enumerate(zip(labellings, labels)):
         places = surroundings(labelling, classes).ravel() * classes
-        for rater, said in enumerate(drawn.reshape(len(drawn), -1)):
+        for rater, said in enumerate(each.ravel() for each in drawn):
             given = said != missing
             entries, often = _tally(places[given] + said[given], size)
             met.append((np.full(len(entries), number), rater * size + entries, often))
+    if not met:  # nobody's labels are to be told
+        return np.zeros(len(labellings))
     item, entry, counts = (np.concatenate(each) for each in zip(*met))
     elsewhere = _totals(entry, counts) - counts + UNSEEN
     cell = entry // classes
