@@ -29,6 +29,8 @@ JOINT = 0.7
 """Share of the training after which the truth also learns from what the others' errors give away."""
 MOST_ITEMS = 64
 """Items on which labellings are compared: more would change little and take long."""
+ENOUGH_ITEMS, MOST_PIXELS = 8, 2**28
+"""So many are enough where all labellings of them have more pixels than this, with large images or many raters."""
 UNDECIDED = -1
 RIVAL_ERRORS, RIVAL_OVERLAP = 2.0, 0.85
 """A rival's message is longer by no more than so many standard errors; its Dice with what is taken for true is below
@@ -133,7 +135,8 @@ class Anchored(Stages):
         """
         some: list[Batch] = []
         for batch in batches:
-            if sum(len(each.images) for each in some) >= MOST_ITEMS:
+            items, pixels = sum(len(each.labels) for each in some), sum(each.labels[:, 0].numel() for each in some)
+            if items >= MOST_ITEMS or (items >= ENOUGH_ITEMS and pixels * len(model.lengths) >= MOST_PIXELS):
                 break
             some.append(batch)
         raters, classes = model.annotators.raters, model.annotators.classes
