@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import torch
 
@@ -38,9 +37,9 @@ def test_a_labelling_that_tells_as_much_and_is_another_one_is_named(monkeypatch)
         labels[item, 0, 2 : 2 + one, 3:8] = labels[item, 1, 12 : 12 + other, 11:16] = 1
 
     def as_drawn_by(*who):
-        drawn = np.full((12, len(model.lengths), 20, 20), 255, dtype=np.uint8)
-        drawn[:, who] = labels[:, who]
-        monkeypatch.setattr(Anchored, "_labellings", lambda *_: (np.zeros_like(drawn), drawn))
+        blank, unknown = torch.zeros_like(labels[:, 0]), torch.full_like(labels[:, 0], 255)
+        found = [(blank, labels[:, number] if number in who else unknown) for number in range(len(model.lengths))]
+        monkeypatch.setattr(Anchored, "_labellings", lambda *_: found)
         method.stages._choose(model, [Batch(torch.zeros(12, 1, 20, 20), labels)])
         return method.doubts(model, ["ann", "bob"])
 
@@ -49,6 +48,20 @@ def test_a_labelling_that_tells_as_much_and_is_another_one_is_named(monkeypatch)
     assert "bob's drawings" in said
     labels[:, 1] = labels[:, 0]
     assert as_drawn_by(0, 1) == []
+
+
+def test_a_drawing_unlike_what_is_foretold_of_it_is_taken_for_a_slip_once_such_were_found():
+    method = make_method("pixel-cm", "masks")
+    model = method.build(SPEC)
+    model.anchor.fill_(1)
+    labels = torch.zeros(1, 3, 1, 4, dtype=torch.uint8)  # the second rater left it blank
+    drawings = torch.zeros(1, 3, 2, 1, 4)
+    drawings[0, 1, 1, 0, :2] = 1.0
+    drawings[0, 1, 0, 0, 2:] = 1.0
+    arguments = torch.zeros(1, 2, 1, 4).log_softmax(dim=1), drawings.log_softmax(dim=2), labels
+    assert method.stages._target(model, *arguments)[0, 0].tolist() == [0, 0, 0, 0]
+    model.least_agreement.fill_(0.5)
+    assert method.stages._target(model, *arguments)[0, 0].tolist() == [1, 1, 0, 0]
 
 
 @pytest.mark.parametrize("name", ["pixel-cm", "global-cm"])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from annotruth.methods.foretelling import REACH, UNSEEN, first_is_shorter, message_lengths, surroundings
+from annotruth.methods.foretelling import LEVELS, STEPS, UNSEEN, first_is_shorter, message_lengths, surroundings
 from annotruth.simulate import noisy_digits, simulate_masks
 
 
@@ -21,8 +21,8 @@ def by_hand(labelling, classes):
             if labelling[other] != labelling[pixel]
         ]
         distance, beyond = min(others) if others else (np.inf, 0)
-        step = int(min(np.ceil(distance), REACH)) - 1
-        codes[pixel] = (labelling[pixel] * classes + beyond) * REACH + step
+        step = int(min(np.ceil((distance - 1) * STEPS), LEVELS - 1))
+        codes[pixel] = (labelling[pixel] * classes + beyond) * LEVELS + step
     return codes
 
 
@@ -36,18 +36,18 @@ def test_surroundings_against_a_search_over_all_pixels():
 def test_a_labelling_of_one_class_has_no_border():
     codes = surroundings(np.ones((3, 3), dtype=int), classes=2)
     assert len(np.unique(codes)) == 1
-    assert codes[0, 0] % REACH == REACH - 1
+    assert codes[0, 0] % LEVELS == LEVELS - 1
 
 
 def test_messages_against_tables_counted_on_the_other_items():
     rng = np.random.default_rng(1)
     labellings = [rng.integers(0, 2, (6, 6)) for _ in range(3)]
     labels = [rng.choice([0, 1, 255], (2, 6, 6), p=[0.5, 0.4, 0.1]).astype(np.uint8) for _ in range(3)]
-    found = message_lengths(labellings, labels, classes=2)
+    found, _ = message_lengths(labellings, labels, classes=2)
     for item in range(3):
         length = 0.0
         for rater in range(2):
-            table = np.full((4 * REACH, 2), UNSEEN)
+            table = np.full((4 * LEVELS, 2), UNSEEN)
             for other in {0, 1, 2} - {item}:
                 for code, said in zip(surroundings(labellings[other], 2).ravel(), labels[other][rater].ravel()):
                     if said != 255:
@@ -62,9 +62,9 @@ def test_the_truth_tells_what_all_drew_in_fewer_words_than_those_who_outvote_it(
     _, truth, _ = noisy_digits(30, seed=3)
     masks = simulate_masks(truth, list(crowd), seed=3).masks
     labels = list(masks)
-    by_truth = message_lengths(list(truth.astype(int)), labels, classes=2)
+    by_truth, _ = message_lengths(list(truth.astype(int)), labels, classes=2)
     for rater in (0, len(crowd) - 1):
-        assert first_is_shorter(by_truth, message_lengths(list(masks[:, rater].astype(int)), labels, classes=2))
+        assert first_is_shorter(by_truth, message_lengths(list(masks[:, rater].astype(int)), labels, classes=2)[0])
 
 
 def test_nothing_is_shorter_beyond_chance_on_one_item():
@@ -73,4 +73,21 @@ def test_nothing_is_shorter_beyond_chance_on_one_item():
 
 def test_labels_of_nobody_need_not_be_told():
     nobody = [np.empty((0, 3, 3), dtype=np.uint8)] * 2
-    assert message_lengths([np.zeros((3, 3), dtype=int)] * 2, nobody, classes=2).tolist() == [0, 0]
+    assert message_lengths([np.zeros((3, 3), dtype=int)] * 2, nobody, classes=2)[0].tolist() == [0, 0]
+
+
+def test_slips_of_one_who_is_right_elsewhere_are_found_and_cost_no_more_than_what_is_foretold():
+    _, truth, _ = noisy_digits(30, seed=4)
+    truth = truth.astype(int)
+    labels = list(simulate_masks(truth.astype(np.uint8), ["over", "under", "over", "good"], seed=4).masks)
+    slipped = truth.copy()
+    slipped[:3] = 0
+    border = (truth == 1) & ~np.stack([ndimage.binary_erosion(item) for item in truth])
+    missed = border & (np.random.default_rng(4).random(truth.shape) < 0.1)
+    foretold = list(np.where(missed, 0, truth))  # no slip, but not as exact
+    told, slips = message_lengths(list(slipped), labels, classes=2, otherwise=foretold)
+    assert slips.tolist() == [True] * 3 + [False] * 27
+    without, _ = message_lengths(list(slipped), labels, classes=2)
+    assert told.sum() < without.sum()
+    as_foretold, _ = message_lengths(foretold, labels, classes=2)
+    assert told.sum() < as_foretold.sum()

@@ -7,9 +7,10 @@ import torch
 
 from annotruth.data.annotations import Annotations
 from annotruth.fusion import DawidSkene
-from annotruth.methods.labellings import TOGETHER, fused_confusion, labelling_count, labellings
+from annotruth.methods.labellings import FUSED, TOGETHER, Labellings, fused_confusion, labelling_count
+from annotruth.methods.offsets import SHIFTS
 
-UNKNOWN = [255, 255, 255]
+NOBODY_IS_OFF = torch.zeros(3, 1)
 
 
 def chances(says_one: list[list[float]]) -> torch.Tensor:
@@ -18,27 +19,47 @@ def chances(says_one: list[list[float]]) -> torch.Tensor:
     return torch.stack([1 - one, one], dim=1).log().unsqueeze(0).unsqueeze(3)
 
 
+def of(found: Labellings, form: int) -> list[list[int]]:
+    """The first row of all labellings, as foretold (0) or as drawn (1)."""
+    return [found[number][form][0, 0].tolist() for number in range(labelling_count(found.raters))]
+
+
 def test_foretold_are_each_raters_own_their_mean_their_vote_their_fusion_and_the_networks():
     drawings = chances([[0.9, 0.6, 0.1], [0.6, 0.1, 0.1], [0.1, 0.9, 0.6]])
     log_truth = torch.tensor([[[[0.9, 0.2, 0.9]], [[0.1, 0.8, 0.1]]]]).log()
     nothing = torch.full((1, 3, 1, 3), 255, dtype=torch.uint8)
     third_is_right = torch.tensor([[[0.5, 0.5], [0.5, 0.5]], [[0.5, 0.5], [0.5, 0.5]], [[0.99, 0.01], [0.01, 0.99]]])
-    foretold, drawn = labellings(drawings, nothing, log_truth, third_is_right.log())
-    found = foretold[:, 0, 0].tolist()
-    assert len(found) == labelling_count(3) == 6 + len(TOGETHER)
-    assert found[:3] == found[3:6] == [[1, 1, 0], [1, 0, 0], [0, 1, 1]]
-    assert found[6:] == [[1, 1, 0], [1, 1, 0], [1, 1, 0], [0, 1, 1], [0, 1, 1], [0, 1, 0]]
-    assert (drawn == 255).all()
+    found = Labellings(drawings, nothing, log_truth, third_is_right.log(), NOBODY_IS_OFF)
+    foretold, drawn = of(found, 0), of(found, 1)
+    assert foretold[:3] == [[1, 1, 0], [1, 0, 0], [0, 1, 1]]
+    assert foretold[3:7] == [[1, 1, 0], [1, 1, 0], [0, 1, 1], [0, 1, 0]]
+    assert np.all(np.array(drawn) == 255)
 
 
 def test_drawn_are_raters_own_and_what_two_or_more_say():
     labels = torch.tensor([[1, 0, 1], [1, 1, 255], [0, 255, 255]], dtype=torch.uint8).view(1, 3, 1, 3)
     likely = chances([[0.9] * 3] * 3)  # decides the tie
     confusion = torch.tensor([[0.6, 0.4], [0.4, 0.6]]).expand(3, 2, 2).log()
-    _, drawn = labellings(likely, labels, likely[:, 0], confusion)
-    found = drawn[:, 0, 0].tolist()
+    found = of(Labellings(likely, labels, likely[:, 0], confusion, NOBODY_IS_OFF), 1)
     assert found[:3] == [[1, 0, 1], [1, 1, 255], [0, 255, 255]]
-    assert found[3:] == [*[UNKNOWN] * 4, [1, 1, 255], UNKNOWN, [1, 1, 255], UNKNOWN, UNKNOWN]
+    assert found[3:7] == [[255] * 3, [1, 1, 255], [1, 1, 255], [255] * 3]
+
+
+def test_everybodys_borders_are_the_truth_where_it_is_known_how_much_too_large_each_draws():
+    truth = torch.zeros(1, 12, 12, dtype=torch.uint8)
+    truth[0, 4:8, 3:9] = 1
+    large, small = torch.zeros_like(truth), torch.zeros_like(truth)
+    large[0, 3:9, 2:10] = small[0, 5:7, 4:8] = 1
+    labels = torch.stack([large, small, large], dim=1)
+    even = torch.zeros(1, 3, 2, 12, 12).log_softmax(dim=2)
+    matrices = torch.zeros(3, 2, 2)
+    known = Labellings(even, labels, even[:, 0], matrices, torch.tensor([[-1.0], [1.0], [-1.0]]))
+    middle = 3 + len(TOGETHER) + SHIFTS.index(0.0)
+    corners = (known[middle][1] != truth).sum()  # of an eroded or dilated square, distances to corners differ
+    assert corners <= 4
+    larger = known[middle + 2][1]  # a pixel farther out
+    assert (larger >= truth).all()
+    assert larger.sum() > truth.sum()
 
 
 def test_the_fused_labelling_is_dawid_and_skenes():
@@ -48,11 +69,10 @@ def test_the_fused_labelling_is_dawid_and_skenes():
     masks = np.where(right, truth, (truth + rng.integers(1, 3, right.shape)) % 3).astype(np.uint8)
     log_confusion = torch.from_numpy(fused_confusion(list(masks), 5, 3)).float()
     even = torch.full((4, 5, 3, 12, 12), 1 / 3).log()
-    _, drawn = labellings(even, torch.from_numpy(masks), even[:, 0], log_confusion)
+    found = Labellings(even, torch.from_numpy(masks), even[:, 0], log_confusion, torch.zeros(5, 2))
+    _, drawn = found[5 + TOGETHER.index(FUSED)]
     fused = np.stack(DawidSkene().fit(Annotations.from_masks(masks, classes=3)).predict())
-    assert (
-        drawn[2 * 5 + TOGETHER.index("the fused labels")].numpy() == fused
-    ).mean() > 0.98  # but for the classes' frequencies
+    assert (drawn.numpy() == fused).mean() > 0.98  # but for the classes' frequencies
 
 
 def test_one_label_of_each_item_still_gives_matrices():

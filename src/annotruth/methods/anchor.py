@@ -16,7 +16,16 @@ from torch import Tensor, nn
 
 from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
 from annotruth.methods.foretelling import first_is_shorter, message_lengths
-from annotruth.methods.labellings import fused_confusion, labelling_count, labelling_name, labellings
+from annotruth.methods.labellings import (
+    TOGETHER,
+    VOTE,
+    WORD,
+    Labellings,
+    fused_confusion,
+    labelling_count,
+    labelling_name,
+)
+from annotruth.methods.offsets import SHIFTS, rater_offsets
 from annotruth.methods.protocols import DoubtsTruth, Stages
 from annotruth.methods.warmup import TraceRule, loss_at_their_word
 from annotruth.nn import DrawingAnnotators, class_index, dice_loss, is_labelled, noisy_label_loss
@@ -31,6 +40,9 @@ MOST_ITEMS = 64
 """Items on which labellings are compared: more would change little and take long."""
 ENOUGH_ITEMS, MOST_PIXELS = 8, 2**28
 """So many are enough where all labellings of them have more pixels than this, with large images or many raters."""
+LEAST_FORETOLD, MOSTLY_DRAWN = 0.7, 0.5
+"""What is foretold is learnt from only where it is like what was drawn, by this Dice; else a labelling must be one that
+was drawn, on at least this share of the items, or labels are taken at their word."""
 UNDECIDED = -1
 RIVAL_ERRORS, RIVAL_OVERLAP = 2.0, 0.85
 """A rival's message is longer by no more than so many standard errors; its Dice with what is taken for true is below
@@ -45,6 +57,8 @@ class AnchoredModel(MethodModel):
     anchor : which labelling is taken for true, by its place in ``methods.labellings``; -1 = not yet chosen
     lengths : (labellings,) nats per item that it takes to tell all labels, by the labelling
     rival : another labelling, quite different, that tells all labels about as shortly; -1 = there is none
+    offsets : (raters, classes - 1) by how many pixels everybody's borders lie apart, see ``methods.offsets``
+    least_agreement : of what was drawn with what is foretold of it, by item; what agrees less was a slip
     log_confusion : (raters, classes, classes) by Dawid and Skene's model of the labels alone, for the fused labelling
     """
 
@@ -52,6 +66,8 @@ class AnchoredModel(MethodModel):
     anchor: Tensor
     lengths: Tensor
     rival: Tensor
+    offsets: Tensor
+    least_agreement: Tensor
     log_confusion: Tensor
 
     def __init__(self, truth: nn.Module, annotators: nn.Module, spec: DataSpec) -> None:
@@ -59,12 +75,14 @@ class AnchoredModel(MethodModel):
         self.trace_rule = TraceRule()
         self.register_buffer("anchor", torch.tensor(UNDECIDED))
         self.register_buffer("rival", torch.tensor(UNDECIDED))
+        self.register_buffer("offsets", torch.zeros(spec.raters, spec.classes - 1))
+        self.register_buffer("least_agreement", torch.tensor(0.0))
         self.register_buffer("lengths", torch.full((labelling_count(spec.raters),), torch.nan))
         self.register_buffer("log_confusion", torch.zeros(spec.raters, spec.classes, spec.classes))
 
-    def labellings(self, log_truth: Tensor, drawings: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """What may be the truth, as foretold and as drawn: see :func:`~annotruth.methods.labellings.labellings`."""
-        return labellings(drawings, labels, log_truth, self.log_confusion)
+    def labellings(self, log_truth: Tensor, drawings: Tensor, labels: Tensor) -> Labellings:
+        """What may be the truth, as foretold and as drawn."""
+        return Labellings(drawings, labels, log_truth, self.log_confusion, self.offsets)
 
 
 class Foretells(Method[Any], DoubtsTruth):
@@ -101,8 +119,9 @@ class Anchored(Stages):
 
     While drawings are foretold, the truth model learns labels at their word. One rater's drawings are taken for true
     only if they tell everybody's labels better than the crowd's do, beyond chance: alone, anybody may be wrong. What is
-    taken for true stays so to the end: where the rater drew, or several voted, the drawing or the vote itself,
-    elsewhere what is foretold of it. Errors are then read from the features that foretell drawings, by a linear map.
+    taken for true stays so to the end: where the rater drew, or several voted, the drawing or the vote itself, unless
+    it was a slip, elsewhere what is foretold of it. Errors are then read from the features that foretell drawings, by a
+    linear map.
 
     Attributes
     ----------
@@ -129,50 +148,52 @@ class Anchored(Stages):
             self._choose(model, batches)
 
     def _choose(self, model: AnchoredModel, batches: Iterable[Batch]) -> None:
-        """Take the labelling by which all labels are told in the fewest words.
-
-        The labelling itself is told by what is foretold of it, where it was drawn; then all others' labels, by it.
-        """
-        some: list[Batch] = []
-        for batch in batches:
-            items, pixels = sum(len(each.labels) for each in some), sum(each.labels[:, 0].numel() for each in some)
-            if items >= MOST_ITEMS or (items >= ENOUGH_ITEMS and pixels * len(model.lengths) >= MOST_PIXELS):
-                break
-            some.append(batch)
+        """Take the labelling by which all labels are told in the fewest words."""
+        some = _enough(batches, len(model.lengths))
         raters, classes = model.annotators.raters, model.annotators.classes
         labels = [item for batch in some for item in batch.labels.cpu().numpy()]
         model.log_confusion.copy_(torch.from_numpy(fused_confusion(labels, raters, classes)))
-        foretold, drawn = (
-            [item for batch in both for item in batch]
-            for both in zip(*(self._labellings(model, each) for each in some))
-        )
-        lengths = np.zeros((len(model.lengths), len(labels)))
-        full: list[list[np.ndarray]] = []
-        for number, found in enumerate(lengths):
-            seen, known = [item[number] for item in foretold], [item[number] for item in drawn]
+        model.offsets.fill_(0.0)
+        candidates = [self._labellings(model, each) for each in some]
+        for number in (raters + TOGETHER.index(VOTE), raters + len(TOGETHER) + SHIFTS.index(0.0)):
+            references = [_either(*each[number]) for each in candidates]
+            model.offsets.copy_(rater_offsets([batch.labels for batch in some], references, classes))
+            candidates = [self._labellings(model, each) for each in some]
+        lengths, taken, slips, agreed, known = [], [], [], [], []
+        for number in range(len(model.lengths)):
+            both = [each[number] for each in candidates]
+            agreed.append(torch.cat([_agreement(drawn, foretold) for foretold, drawn in both]).cpu().numpy())
+            foretold, drawn = ([item for batch in form for item in batch.cpu().numpy()] for form in zip(*both))
             others = [np.delete(item, number, axis=0) if number < raters else item for item in labels]
-            full.append([_either(*item) for item in zip(known, seen)])
-            found += message_lengths(seen, [item[None] for item in known], classes, MISSING_PIXEL)
-            found += message_lengths(full[-1], others, classes, MISSING_PIXEL)
-        by_one, by_all = lengths[: 2 * raters].sum(axis=1), lengths[2 * raters :].sum(axis=1)
-        alone, together = by_one.argmin(), 2 * raters + by_all.argmin()
-        model.lengths.copy_(torch.from_numpy(lengths.mean(axis=1)))
-        chosen = int(alone if first_is_shorter(lengths[alone], lengths[together]) else together)
+            found, full, slipped = _told(foretold, drawn, labels, others, classes)
+            lengths.append(found)
+            taken.append(full)
+            slips.append(slipped)
+            known.append(np.mean([(item != MISSING_PIXEL).any() for item in drawn]))
+        model.lengths.copy_(torch.tensor([found.mean() for found in lengths]))
+        word, foretold_well = raters + TOGETHER.index(WORD), _is_foretold_well(candidates, raters)
+        able = [
+            n for n, share in enumerate(known) if foretold_well or n == word or (n < word and share >= MOSTLY_DRAWN)
+        ]
+        alone, together = (
+            min(some, key=lambda number: float(model.lengths[number]), default=word)
+            for some in ([n for n in able if n < raters], [n for n in able if n >= raters])
+        )
+        chosen = alone if first_is_shorter(lengths[alone], lengths[together]) else together
         model.anchor.fill_(chosen)
+        model.least_agreement.fill_(_separating(agreed[chosen], slips[chosen]))
         rivals = [
             number
             for number, found in enumerate(lengths)
             if not first_is_shorter(lengths[chosen], found, RIVAL_ERRORS)
-            and _overlap(full[number], full[chosen], classes) < RIVAL_OVERLAP
+            and _overlap(taken[number], taken[chosen], classes) < RIVAL_OVERLAP
         ]
-        model.rival.fill_(min(rivals, key=lambda number: float(lengths[number].sum()), default=UNDECIDED))
+        model.rival.fill_(min(rivals, key=lambda number: float(model.lengths[number]), default=UNDECIDED))
 
     @staticmethod
-    def _labellings(model: AnchoredModel, batch: Batch) -> tuple[np.ndarray, np.ndarray]:
-        """Labellings of a batch, as foretold and as drawn: (batch, labellings, *spatial)."""
+    def _labellings(model: AnchoredModel, batch: Batch) -> Labellings:
         drawings, _ = model.annotators.foretell(batch.images)
-        foretold, drawn = model.labellings(model.log_truth(batch.images), drawings, batch.labels)
-        return foretold.cpu().numpy().swapaxes(0, 1), drawn.cpu().numpy().swapaxes(0, 1)
+        return model.labellings(model.log_truth(batch.images), drawings, batch.labels)
 
     def loss(self, model: AnchoredModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
         """The loss of the stage that it is time for, and the negative log-likelihood of the labels."""
@@ -180,6 +201,9 @@ class Anchored(Stages):
         with torch.set_grad_enabled(torch.is_grad_enabled() and int(model.anchor) == UNDECIDED):
             drawings, features = model.annotators.foretell(batch.images)
         at_their_word, likelihood = loss_at_their_word(log_truth, batch.labels)
+        at_their_word = at_their_word + _overlap_of_raters(
+            log_truth.unsqueeze(1).expand(-1, batch.labels.shape[1], *log_truth.shape[1:]), batch.labels
+        )
         if int(model.anchor) == UNDECIDED:
             return at_their_word + drawing_loss(drawings, batch.labels), likelihood
         target = self._target(model, log_truth, drawings, batch.labels)
@@ -197,10 +221,12 @@ class Anchored(Stages):
     def _target(self, model: AnchoredModel, log_truth: Tensor, drawings: Tensor, labels: Tensor) -> Tensor | None:
         """What is taken for true: (batch, *spatial) uint8; None = everybody's labels."""
         chosen = int(model.anchor)
-        if chosen == len(model.lengths) - 1:
+        if chosen == model.annotators.raters + TOGETHER.index(WORD):
             return None
-        foretold, drawn = (each[chosen] for each in model.labellings(log_truth, drawings, labels))
-        target = torch.where(drawn == MISSING_PIXEL, foretold, drawn)
+        foretold, drawn = model.labellings(log_truth, drawings, labels)[chosen]
+        slip = _agreement(drawn, foretold) < model.least_agreement
+        unknown = (drawn == MISSING_PIXEL) | slip.view(-1, *[1] * (drawn.ndim - 1))
+        target = torch.where(unknown, foretold, drawn)
         nobody = (labels == MISSING_PIXEL).all(dim=1)  # padding, above all
         return target.masked_fill(nobody, MISSING_PIXEL)
 
@@ -209,8 +235,84 @@ class Anchored(Stages):
             model.trace_rule.after_epoch(likelihood, (progress - JOINT) / (1 - JOINT))
 
 
-def _either(drawn: np.ndarray, foretold: np.ndarray) -> np.ndarray:
-    return np.where(drawn == MISSING_PIXEL, foretold, drawn)
+def _agreement(drawn: Tensor, foretold: Tensor) -> Tensor:
+    """Dice of two labellings (batch, *spatial), all foreground classes together, where the first is known: (batch,).
+
+    Examples
+    --------
+    >>> _agreement(torch.tensor([[0, 1, 2, 255], [0, 0, 0, 0]]), torch.tensor([[0, 1, 1, 1], [0, 0, 0, 0]]))
+    tensor([0.5000, 1.0000])
+    """
+    both, area = _overlap_and_area(drawn, foretold)
+    return torch.where(area > 0, 2 * both / area.clamp_min(1), 1.0)
+
+
+def _overlap_and_area(drawn: Tensor, foretold: Tensor) -> tuple[Tensor, Tensor]:
+    """Foreground pixels (batch,) that two labellings have in common, and of both added up, where the first is known."""
+    known, pixels = drawn != MISSING_PIXEL, tuple(range(1, drawn.ndim))
+    area = ((drawn > 0) & known).sum(dim=pixels) + ((foretold > 0) & known).sum(dim=pixels)
+    return ((drawn > 0) & known & (drawn == foretold)).sum(dim=pixels), area
+
+
+def _is_foretold_well(candidates: Sequence[Labellings], raters: int) -> bool:
+    """Whether what is foretold of raters' drawings is like them."""
+    found = [_overlap_and_area(*reversed(each[number])) for each in candidates for number in range(raters)]
+    both, area = (sum(float(each.sum()) for each in counts) for counts in zip(*found))
+    return 2 * both >= LEAST_FORETOLD * area
+
+
+def _separating(values: np.ndarray, low: np.ndarray) -> float:
+    """The threshold below which those values lie that are said to be low, with as few exceptions as can be.
+
+    Examples
+    --------
+    >>> _separating(np.array([0.3, 0.9, 0.5, 0.8]), np.array([True, False, True, False]))
+    0.8
+    >>> _separating(np.array([0.3, 0.9]), np.array([False, False]))
+    0.0
+    """
+    thresholds = np.unique(np.append(values, 0.0))
+    wrong = [np.count_nonzero((values < threshold) != low) for threshold in thresholds]
+    return float(thresholds[np.argmin(wrong)])
+
+
+def _either(foretold: Tensor, drawn: Tensor) -> Tensor:
+    return torch.where(drawn == MISSING_PIXEL, foretold, drawn)
+
+
+def _enough(batches: Iterable[Batch], labellings: int) -> list[Batch]:
+    """As many of the first batches as it takes to compare so many labellings."""
+    some: list[Batch] = []
+    for batch in batches:
+        items, pixels = sum(len(each.labels) for each in some), sum(each.labels[:, 0].numel() for each in some)
+        if items >= MOST_ITEMS or (items >= ENOUGH_ITEMS and pixels * labellings >= MOST_PIXELS):
+            break
+        some.append(batch)
+    return some
+
+
+def _told(
+    foretold: list[np.ndarray],
+    drawn: list[np.ndarray],
+    labels: list[np.ndarray],
+    others: list[np.ndarray],
+    classes: int,
+) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
+    """How shortly a labelling tells all labels (items,), the labelling itself, and on which items its author slipped.
+
+    It is told in two ways, which count alike. As drawn: the labelling by what is foretold of it, then the labels of all
+    others by it, which favours those who err like others, pixel by pixel. As foretold: all labels by what the image
+    gives away of it, in which nobody's chance is left, but no detail either.
+    """
+    blurred, _ = message_lengths(foretold, labels, classes, MISSING_PIXEL)
+    known = [item != MISSING_PIXEL for item in drawn]
+    if not any(item.any() for item in known):
+        return 2 * blurred, foretold, np.zeros(len(foretold), dtype=bool)
+    either = [np.where(*item) for item in zip(known, drawn, foretold)]
+    itself, _ = message_lengths(foretold, [item[None] for item in drawn], classes, MISSING_PIXEL)
+    by_it, slips = message_lengths(either, others, classes, MISSING_PIXEL, otherwise=foretold)
+    full = [seen if slip else drew for drew, seen, slip in zip(either, foretold, slips)]
+    return blurred + itself + by_it, full, slips
 
 
 def _overlap(one: Sequence[np.ndarray], other: Sequence[np.ndarray], classes: int) -> float:
@@ -238,8 +340,14 @@ def drawing_loss(drawings: Tensor, labels: Tensor) -> Tensor:
     classes = drawings.shape[2]
     given = is_labelled(labels, classes)
     said = drawings.gather(2, class_index(labels, classes).unsqueeze(2)).squeeze(2)
-    overlap = [dice_loss(drawings[:, rater], labels[:, rater]) for rater in range(labels.shape[1])]
-    return torch.stack(overlap).mean() - (said * given).sum() / given.sum().clamp_min(1)
+    return _overlap_of_raters(drawings, labels) - (said * given).sum() / given.sum().clamp_min(1)
+
+
+def _overlap_of_raters(drawings: Tensor, labels: Tensor) -> Tensor:
+    """One minus the Dice of each rater's drawings (batch, raters, classes, *spatial), on average over who labelled."""
+    present = is_labelled(labels, drawings.shape[2]).flatten(2).any(dim=2).any(dim=0)
+    overlap = [dice_loss(drawings[:, rater], labels[:, rater]) for rater in present.nonzero().flatten().tolist()]
+    return torch.stack(overlap).mean() if overlap else drawings.sum() * 0
 
 
 def _overlap_loss(log_truth: Tensor, target: Tensor) -> Tensor:

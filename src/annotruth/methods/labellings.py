@@ -1,12 +1,14 @@
 """Labellings of pictures that may be the truth: each rater's own, and what all of them say together.
 
-Each comes in two forms: as drawn, which is known where there are labels, and as foretold from the image.
+Each comes in two forms: as drawn, which is known where there are labels, and as foretold from the image. The mean of
+everybody's drawings, and a network that takes all labels at their word, are only foretold.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -14,19 +16,19 @@ from torch import Tensor
 
 from annotruth.data.annotations import Annotations
 from annotruth.fusion.dawid_skene import DawidSkene
+from annotruth.methods.offsets import REACH, SHIFTS, within, without_offsets
 from annotruth.nn.labels import is_labelled, one_hot
 from annotruth.validation import MISSING_PIXEL
 
-TOGETHER = (
-    "the mean as foretold", "the vote", "the vote as foretold", "the fused labels", "the fused labels as foretold",
-    "everybody's labels at their word",
+MEAN, VOTE, FUSED, WORD = TOGETHER = (
+    "the mean", "the vote", "the fused labels", "everybody's labels at their word",
 )  # fmt: skip
-"""Labellings of all raters together, which follow those of each: first as drawn, then as foretold."""
+"""Labellings of all raters together, which follow those of each; then come everybody's borders at some distances."""
 
 
 def labelling_count(raters: int) -> int:
     """How many labellings there are."""
-    return 2 * raters + len(TOGETHER)
+    return raters + len(TOGETHER) + len(SHIFTS)
 
 
 def labelling_name(number: int, raters: Sequence[str]) -> str:
@@ -34,16 +36,20 @@ def labelling_name(number: int, raters: Sequence[str]) -> str:
 
     Examples
     --------
-    >>> labelling_name(1, ["ann", "bob"]), labelling_name(2, ["ann", "bob"]), labelling_name(5, ["ann", "bob"])
-    ("bob's drawings", "ann's drawings as foretold", 'the vote')
+    >>> [labelling_name(number, ["ann", "bob"]) for number in (1, 3, 6, 10)]
+    ["bob's drawings", 'the vote', "everybody's borders, 2 pixels farther in", "everybody's borders"]
     """
-    if number < 2 * len(raters):
-        return f"{raters[number % len(raters)]}'s drawings{' as foretold' * (number >= len(raters))}"
-    return TOGETHER[number - 2 * len(raters)]
+    if number < len(raters):
+        return f"{raters[number]}'s drawings"
+    if number < len(raters) + len(TOGETHER):
+        return TOGETHER[number - len(raters)]
+    shift = SHIFTS[number - len(raters) - len(TOGETHER)]
+    moved = f", {abs(shift):g} pixels farther {'out' if shift > 0 else 'in'}" if shift else ""
+    return f"everybody's borders{moved}"
 
 
-def labellings(drawings: Tensor, labels: Tensor, log_truth: Tensor, log_confusion: Tensor) -> tuple[Tensor, Tensor]:
-    """Labellings as foretold from the image, and what is known of them from the labels.
+class Labellings:
+    """Labellings of a batch, by their numbers: as foretold from the image, and what is known of them from the labels.
 
     Parameters
     ----------
@@ -51,24 +57,50 @@ def labellings(drawings: Tensor, labels: Tensor, log_truth: Tensor, log_confusio
     labels : (batch, raters, *spatial) uint8, 255 = missing
     log_truth : (batch, classes, *spatial) of a network that learns labels at their word
     log_confusion : (raters, classes, classes), log-probability of each label (last axis) by true class
-
-    Returns
-    -------
-    two of (labellings, batch, *spatial) uint8; the second is 255 where the labels do not tell: the pixel was not
-    labelled by the rater, or by two raters at least
+    offsets : (raters, classes - 1) of raters' borders, see ``methods.offsets``
     """
-    mean = drawings.exp().mean(dim=1)
-    own, word = drawings.argmax(dim=2).to(torch.uint8), log_truth.argmax(dim=1).to(torch.uint8)
-    vote, fused = (_vote(own, mean), _fused(own, mean, log_confusion))
-    alone = is_labelled(labels, mean.shape[1]).sum(dim=1) < 2
-    votes, fusions = (
-        each.masked_fill(alone, MISSING_PIXEL) for each in (_vote(labels, mean), _fused(labels, mean, log_confusion))
-    )
-    unknown = torch.full_like(word, MISSING_PIXEL)
-    raters = own.unbind(dim=1)
-    foretold = [*raters, *raters, mean.argmax(dim=1).to(torch.uint8), vote, vote, fused, fused, word]
-    drawn = [*labels.unbind(dim=1), *(unknown for _ in raters), unknown, votes, unknown, fusions, unknown, unknown]
-    return torch.stack(foretold), torch.stack(drawn)
+
+    def __init__(
+        self, drawings: Tensor, labels: Tensor, log_truth: Tensor, log_confusion: Tensor, offsets: Tensor
+    ) -> None:
+        self.labels, self.log_truth, self.log_confusion, self.offsets = labels, log_truth, log_confusion, offsets
+        self.raters, self.classes = drawings.shape[1:3]
+        self.mean = drawings.exp().mean(dim=1)
+        self.own = drawings.argmax(dim=2).to(torch.uint8)
+
+    def __getitem__(self, number: int) -> tuple[Tensor, Tensor]:
+        """Two of (batch, *spatial) uint8; the second is 255 where labels do not tell, because too few were given."""
+        if number < self.raters:
+            return self.own[:, number], self.labels[:, number]
+        if number >= self.raters + len(TOGETHER):
+            shift = SHIFTS[number - self.raters - len(TOGETHER)]
+            return tuple(within(each, shift) for each in self._borders)  # type: ignore[return-value]
+        match TOGETHER[number - self.raters]:
+            case "the vote":
+                return _vote(self.own, self.mean), self._of_several(_vote(self.labels, self.mean))
+            case "the fused labels":
+                return self._fused(self.own), self._of_several(self._fused(self.labels))
+            case "the mean":
+                foretold = self.mean.argmax(dim=1).to(torch.uint8)
+            case _:
+                foretold = self.log_truth.argmax(dim=1).to(torch.uint8)
+        return foretold, torch.full_like(foretold, MISSING_PIXEL)
+
+    def _of_several(self, labelling: Tensor) -> Tensor:
+        """What is known of a labelling where at least two labelled a pixel."""
+        alone = is_labelled(self.labels, self.classes).sum(dim=1) < 2
+        return labelling.masked_fill(alone, MISSING_PIXEL)
+
+    def _fused(self, labels: Tensor) -> Tensor:
+        """The likeliest class by what raters of such errors said; each class as likely as on average before that."""
+        said = torch.einsum("brl...,rtl->bt...", one_hot(labels, self.classes, dim=2), self.log_confusion)
+        return (said + self.mean.clamp_min(1e-6).log()).argmax(dim=1).to(torch.uint8)
+
+    @cached_property
+    def _borders(self) -> tuple[Tensor, Tensor]:
+        """Distances (batch, classes - 1, *spatial) from everybody's border, as foretold and as drawn."""
+        foretold, drawn = (without_offsets(each, self.offsets, self.classes) for each in (self.own, self.labels))
+        return foretold.nan_to_num(REACH), drawn
 
 
 def fused_confusion(labels: Sequence[np.ndarray], raters: int, classes: int) -> np.ndarray:
@@ -98,9 +130,3 @@ def _vote(labels: Tensor, mean: Tensor) -> Tensor:
     """What most say of a pixel (batch, raters, *spatial); of classes that are tied, the one likelier on average."""
     votes = one_hot(labels, mean.shape[1], dim=2).sum(dim=1)
     return (votes + 0.5 * mean).argmax(dim=1).to(torch.uint8)
-
-
-def _fused(labels: Tensor, mean: Tensor, log_confusion: Tensor) -> Tensor:
-    """The likeliest class by what raters of such errors said; each class as likely as on average before that."""
-    said = torch.einsum("brl...,rtl->bt...", one_hot(labels, mean.shape[1], dim=2), log_confusion)
-    return (said + mean.clamp_min(1e-6).log()).argmax(dim=1).to(torch.uint8)

@@ -44,7 +44,12 @@ class DrawingAnnotators(AnnotatorModel):
             self.errors = PixelHeads(features, raters, classes)
         else:
             self.errors = LowRankHeads(features, raters, classes, rank)
+        # What all draw alike, and what each draws otherwise, nothing at first: who labelled little is foretold to draw
+        # as the others do.
+        self.common = nn.Conv1d(features, classes, kernel_size=1)
         self.drawings = nn.Conv1d(features, raters * classes, kernel_size=1)
+        nn.init.zeros_(self.drawings.weight)
+        nn.init.zeros_(self.drawings.bias)
 
     def forward(self, images: Tensor, raters: Tensor | None = None) -> Confusion:
         """Matrices of all raters, or of some (their positions)."""
@@ -54,5 +59,6 @@ class DrawingAnnotators(AnnotatorModel):
     def foretell(self, images: Tensor) -> tuple[Tensor, Tensor]:
         """Log-probabilities (batch, raters, classes, *spatial) of all raters' labels, and the features behind them."""
         features = self.features(images)
-        scores = self.drawings(one_pixel_axis(features, 2))
-        return scores.view(len(images), self.raters, self.classes, *images.shape[2:]).log_softmax(dim=2), features
+        pixels = one_pixel_axis(features, 2)
+        scores = self.common(pixels).unsqueeze(1) + self.drawings(pixels).unflatten(1, (self.raters, self.classes))
+        return scores.unflatten(3, images.shape[2:]).log_softmax(dim=2), features

@@ -1,0 +1,132 @@
+"""Where borders lie by everybody's drawings, once it is known how much too large or too small each rater draws.
+
+A rater who draws all objects a pixel too large is worth as much as one who draws them right, as soon as this is known.
+How much larger than the others one draws can be counted. How much larger all of them draw than the truth cannot, but
+of labellings that differ in nothing else, the true one foretells all drawings best (``methods.foretelling``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from annotruth.nn.labels import is_labelled
+
+REACH = 4
+"""Pixels from a border within which distances are told; a rater whose borders lie farther off is left out."""
+SHIFTS = tuple(step / 2 for step in range(-4, 5))
+"""Pixels by which the true borders may lie outside of those that are drawn in the middle; below 0: within them."""
+
+
+def border_distances(labels: Tensor, classes: int) -> Tensor:
+    """How far each pixel is from the border of each foreground class, less than nothing within it.
+
+    Parameters
+    ----------
+    labels : (batch, *spatial) class numbers, 255 = unknown
+
+    Returns
+    -------
+    (batch, classes - 1, *spatial), at most ``REACH`` away from 0; half a pixel beside a border
+
+    Examples
+    --------
+    >>> border_distances(torch.tensor([[0, 0, 0, 1, 1, 0, 0]]), classes=2)
+    tensor([[[ 2.5000,  1.5000,  0.5000, -0.5000, -0.5000,  0.5000,  1.5000]]])
+    """
+    inside = torch.stack([labels == number for number in range(1, classes)], dim=1)
+    return torch.where(inside, 0.5 - _distance(~inside), _distance(inside) - 0.5).clamp(-REACH, REACH)
+
+
+def _distance(there: Tensor) -> Tensor:
+    """Distance (batch, channels, *spatial) to the nearest pixel that is there, exact up to the reach."""
+    far = float((2 * REACH) ** 2)
+    squared = torch.where(there, 0.0, far)
+    for axis in range(2, there.ndim):  # the nearest along one axis, then of those along the next: squares add up
+        length, padding = there.shape[axis], [0] * (2 * (there.ndim - axis))
+        padding[-2:] = [REACH, REACH]
+        padded = F.pad(squared, padding, value=far)
+        moved = (padded.narrow(axis, REACH + step, length) + step**2 for step in range(-REACH, REACH + 1))
+        squared = next(moved)
+        for each in moved:
+            squared = torch.minimum(squared, each)
+    return squared.sqrt()
+
+
+def rater_offsets(labels: Sequence[Tensor], references: Sequence[Tensor], classes: int) -> Tensor:
+    """How far raters' borders lie from those of a reference; negative: outside of it, they draw too much.
+
+    Parameters
+    ----------
+    labels : (batch, raters, *spatial), 255 = missing, of each batch
+    references : (batch, *spatial) of each batch, 255 = unknown
+
+    Returns
+    -------
+    (raters, classes - 1) pixels: the mean of the middle half; nan of a rater who has no border near it
+
+    Examples
+    --------
+    >>> one, two = torch.tensor([0, 0, 1, 1, 1, 0, 0]), torch.tensor([0, 1, 1, 1, 1, 1, 0])
+    >>> rater_offsets([torch.stack([one, two])[None]], [one[None]], classes=2)
+    tensor([[ 0.],
+            [-1.]])
+    """
+    at_border = [border_distances(each, classes).abs() <= 0.5 for each in references]
+    offsets = torch.full((labels[0].shape[1], classes - 1), torch.nan)
+    for rater, of_classes in enumerate(offsets):
+        drawn = [each[:, rater] for each in labels]
+        given = [is_labelled(each, classes).unsqueeze(1) & border for each, border in zip(drawn, at_border)]
+        distances = [border_distances(each, classes) for each in drawn]
+        for number in range(classes - 1):
+            found = torch.cat([far[:, number][at[:, number]] for far, at in zip(distances, given)]).sort().values
+            middle = found[len(found) // 4 : len(found) - len(found) // 4]
+            if len(middle) and middle.mean().abs() < REACH - 1:
+                of_classes[number] = middle.mean()
+    return offsets
+
+
+def without_offsets(labels: Tensor, offsets: Tensor, classes: int) -> Tensor:
+    """Distances (batch, classes - 1, *spatial) from the border that raters draw, the middle one once offsets are known.
+
+    Parameters
+    ----------
+    labels : (batch, raters, *spatial), 255 = missing
+    offsets : (raters, classes - 1), nan of those who are left out
+
+    Returns
+    -------
+    nan where nobody is left who labelled a pixel
+
+    Examples
+    --------
+    >>> one, two = torch.tensor([0, 0, 1, 1, 1, 0, 0]), torch.tensor([0, 1, 1, 1, 1, 1, 0])
+    >>> without_offsets(torch.stack([one, two])[None], torch.tensor([[0.0], [-1.0]]), classes=2)
+    tensor([[[ 1.5000,  0.5000, -0.5000, -1.5000, -0.5000,  0.5000,  1.5000]]])
+    """
+    apart = []
+    for drawn, offset in zip(labels.unbind(dim=1), offsets.view(*offsets.shape, *[1] * (labels.ndim - 2))):
+        given = is_labelled(drawn, classes).unsqueeze(1)
+        apart.append(torch.where(given, border_distances(drawn, classes) - offset, torch.nan))
+    ordered = torch.stack(apart).sort(dim=0).values  # unknown ones last
+    known = (~ordered.isnan()).sum(dim=0, keepdim=True)
+    middle = [ordered.gather(0, place.clamp(0, len(ordered) - 1)) for place in ((known - 1) // 2, known // 2)]
+    return (middle[0] + middle[1])[0] / 2
+
+
+def within(distances: Tensor, shift: float) -> Tensor:
+    """Classes (batch, *spatial) uint8 of pixels that lie within a border that is moved outwards by so much; else 0.
+
+    255 where no distance is known.
+
+    Examples
+    --------
+    >>> within(torch.tensor([[[1.5, 0.5, -0.5, torch.nan]]]), shift=1.0)
+    tensor([[  0,   1,   1, 255]], dtype=torch.uint8)
+    """
+    nearest, number = distances.nan_to_num(torch.inf).min(dim=1)
+    classes = torch.where(nearest < shift, number + 1, 0).to(torch.uint8)
+    return classes.masked_fill(distances.isnan().all(dim=1), 255)

@@ -1,0 +1,58 @@
+"""Distances from borders, raters' offsets, and where everybody's border lies without them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from scipy import ndimage
+
+from annotruth.methods.foretelling import message_lengths
+from annotruth.methods.offsets import REACH, SHIFTS, border_distances, rater_offsets, within, without_offsets
+from annotruth.metrics import dice
+from annotruth.simulate import MaskRater, noisy_digits, simulate_masks
+
+
+@pytest.mark.parametrize("size", [(19, 14), (11, 9, 12)])
+def test_distances_against_scipys_within_reach(size):
+    rng = np.random.default_rng(0)
+    labels = (ndimage.gaussian_filter(rng.standard_normal((3, *size)), (0, *[1.5] * len(size))) > 0.1).astype(np.uint8)
+    labels += labels * (rng.random(labels.shape) < 0.3).astype(np.uint8)
+    found = border_distances(torch.from_numpy(labels), classes=3).numpy()
+    for item, mask in enumerate(labels):
+        for number in (1, 2):
+            inside, outside = (ndimage.distance_transform_edt(each) for each in (mask == number, mask != number))
+            expected = np.where(mask == number, 0.5 - inside, outside - 0.5).clip(-REACH, REACH)
+            np.testing.assert_allclose(found[item, number - 1], expected, atol=1e-5)
+
+
+def test_offsets_are_those_by_which_raters_were_made_to_err():
+    _, truth, _ = noisy_digits(40, seed=1)
+    labels = torch.from_numpy(simulate_masks(truth, ["good", "over", "under", "blank"], seed=1).masks)
+    good, over, under, blank = rater_offsets([labels], [torch.from_numpy(truth.astype(np.uint8))], 2)[:, 0].tolist()
+    assert good == pytest.approx(0, abs=0.01)
+    assert over == pytest.approx(-2, abs=0.4)
+    assert under == pytest.approx(1.5, abs=0.5)
+    assert np.isnan(blank)  # has no border anywhere
+
+
+def test_raters_who_are_left_out_and_pixels_that_nobody_labelled_are_no_part_of_it():
+    labels = torch.tensor([[[0, 0, 1, 1, 255], [1, 1, 1, 1, 255]]], dtype=torch.uint8)
+    offsets = torch.tensor([[0.0], [torch.nan]])
+    distances = without_offsets(labels, offsets, classes=2)
+    assert within(distances, 0.0)[0].tolist() == [0, 0, 1, 1, 255]
+    assert within(without_offsets(labels, torch.tensor([[0.0], [0.0]]), 2), 0.0)[0, 2:].tolist() == [1, 1, 255]
+
+
+def test_of_borders_moved_outwards_or_inwards_the_true_ones_foretell_all_drawings_best_though_nobody_drew_them():
+    """Four who draw too much, each in their own way, and one too little: the vote is far too large."""
+    _, truth, _ = noisy_digits(40, seed=6)
+    crowd = [MaskRater("over", strength, name=str(strength)) for strength in (0.6, 0.61, 0.8, 1.2)]
+    masks = simulate_masks(truth, [*crowd, "under"], seed=6).masks
+    labels = torch.from_numpy(masks)
+    vote = (labels.sum(dim=1) > 2).to(torch.uint8)
+    distances = without_offsets(labels, rater_offsets([labels], [vote], classes=2), classes=2)
+    moved = {shift: within(distances, shift).numpy().astype(int) for shift in SHIFTS}
+    lengths = {shift: message_lengths(list(each), list(masks), classes=2)[0].sum() for shift, each in moved.items()}
+    best = min(lengths, key=lengths.__getitem__)
+    assert dice(moved[best], truth) > 0.93  # the best of the raters has 0.76
