@@ -47,6 +47,8 @@ def mask_labels(array: np.ndarray, n_classes: int | None, where: str) -> np.ndar
     """Check one mask and give it as uint8: labels 0 … n_classes - 1, or 255 for unlabelled pixels."""
     array = whole_numbers(array, where)
     limit = MAX_MASK_CLASSES if n_classes is None else n_classes
+    if array.dtype == np.uint8 and highest_label(array) < limit:  # as most are, told in one pass
+        return array
     wrong = (array < 0) | ((array >= limit) & (array != MISSING_PIXEL))
     if wrong.any():
         values = np.unique(array[wrong]).tolist()

@@ -158,11 +158,15 @@ class Pixels:
         by_class = self.by_class
         if by_class is None:
             return mask_labels(array, len(self.classes), where)
-        array = whole_numbers(array, where).astype(np.int64, copy=False)
-        lowest, highest = min(by_class.values()) - 1, max(by_class.values()) + 1
+        array = whole_numbers(array, where)
+        values = np.array(list(by_class.values()))
+        lowest, highest = min(values.min() - 1, 0), max(values.max() + 1, 255)
         table = np.full(highest - lowest + 1, _NO_CLASS, dtype=np.uint8)
-        table[np.array(list(by_class.values())) - lowest] = list(by_class)
-        labels = table[np.clip(array, lowest, highest) - lowest]
+        table[values - lowest] = list(by_class)
+        if array.dtype == np.uint8:  # whose values are all in the table, and stay narrow
+            labels = table[-lowest:].take(array)
+        else:
+            labels = table[np.clip(array, lowest, highest).astype(np.int64) - lowest]
         wrong = labels == _NO_CLASS
         if wrong.any():
             known = [f"{name} = {value}" for name, value in zip(self.classes, self.values)]
