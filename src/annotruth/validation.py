@@ -79,7 +79,7 @@ def highest_label(array: np.ndarray) -> int:
     >>> highest_label(np.array([0, 3, 255], dtype=np.uint8)), highest_label(np.array([255], dtype=np.uint8))
     (3, -1)
     """
-    flat, next_up, highest = array.reshape(-1), np.empty(_BLOCK, dtype=np.uint8), 0
+    flat, next_up, highest = array.ravel(order="K"), np.empty(_BLOCK, dtype=np.uint8), 0  # as it lies in memory
     for first in range(0, len(flat), _BLOCK):  # a block stays in the cache between the two steps
         block = flat[first : first + _BLOCK]
         highest = max(highest, int(np.add(block, 1, out=next_up[: len(block)]).max()))  # 255 + 1 is 0 here

@@ -53,6 +53,7 @@ from annotruth.io import (
     nothing_sound,
     refuse_used_folder,
 )
+from annotruth.io.files import reverse_axes
 from annotruth.io.kept import keeping_masks
 from annotruth.io.locks import only_writer
 from annotruth.parallel import MapFunction
@@ -317,48 +318,59 @@ class _CaseWork:
 
     def count(self, case: Annotations) -> Patterns:
         """Count the votes."""
-        return self.estimator.count(case, 0, self.gold)
+        return self.estimator.count(self._read(case)[0], 0, self.gold)
 
     def fuse_alone(self, case: Annotations) -> tuple[Patterns, CaseEstimate, list[Path]]:
         """Estimate the case on its own and write its truth; give its votes, the estimate and the files."""
-        held = self._read(case)
-        patterns = self.count(held)
+        held, reversed_axes = self._read(case)
+        patterns = self.estimator.count(held, 0, self.gold)
         counted = self.estimator.read_case(held, 0, self.gold, patterns)
         state, last = self.estimator.estimate_case(counted)
-        files = self._write(held, *self.estimator.fuse_case(counted, state, last))
+        files = self._write(held, reversed_axes, *self.estimator.fuse_case(counted, state, last))
         return patterns, (state, last and last.without_posterior()), files
 
     def refine(self, case: Annotations, state: FusionState) -> tuple[CaseState, list[Path]]:
         """Look at the pixels of the case, given what all cases taught."""
-        found = self.estimator.refine_case(self.estimator.read_case(self._read(case), 0, self.gold), state)
+        found = self.estimator.refine_case(self.estimator.read_case(self._read(case)[0], 0, self.gold), state)
         return found.without_posterior(), []
 
     def refine_and_write(self, case: Annotations, state: FusionState) -> tuple[CaseState, list[Path]]:
         """Do so for the last time."""
-        held = self._read(case)
+        held, reversed_axes = self._read(case)
         counted = self.estimator.read_case(held, 0, self.gold)
         found = self.estimator.refine_case(counted, state)
-        return found.without_posterior(), self._write(held, *self.estimator.fuse_case(counted, state, found))
+        files = self._write(held, reversed_axes, *self.estimator.fuse_case(counted, state, found))
+        return found.without_posterior(), files
 
     def write(self, case: Annotations, state: FusionState, patterns: Patterns) -> list[Path]:
         """Write the case's truth, given what all cases taught, and its votes as counted; give the files."""
-        held = self._read(case)
+        held, reversed_axes = self._read(case)
         counted = self.estimator.read_case(held, 0, self.gold, patterns)
-        return self._write(held, *self.estimator.fuse_case(counted, state))
+        return self._write(held, reversed_axes, *self.estimator.fuse_case(counted, state))
 
-    def _read(self, case: Annotations) -> Annotations:
-        """Hold the case's masks in memory: they are counted and looked up without being read again."""
-        return Annotations(
-            kind="masks", items=case.items, raters=case.raters, classes=case.classes,
-            masks=[case.item_masks(0, checked=False)],
-            truth=None if self.gold is None else [case.item_truth(0)],
+    def _read(self, case: Annotations) -> tuple[Annotations, bool]:
+        """Hold the case's masks in memory: they are counted and looked up without being read again.
+
+        Where pixels are looked up one by one, their axes may stand in reverse, as in the files: whether they do is the
+        second answer. To turn a volume takes several times as long as to read it.
+        """
+        masks = case.item_masks(0, checked=False)
+        truth = None if self.gold is None else case.item_truth(0)
+        one_by_one = not (self.estimator.refines or self.estimator.looks_at_images)
+        turn = one_by_one and not masks.flags.c_contiguous and reverse_axes(masks).flags.c_contiguous
+        if turn:
+            masks, truth = reverse_axes(masks), None if truth is None else truth.T
+        held = Annotations(
+            kind="masks", items=case.items, raters=case.raters, classes=case.classes, masks=[masks],
+            truth=None if truth is None else [truth],
             images=[case.item_image(0)] if self.estimator.looks_at_images else None,
-            sources=case.sources, pixel_values=case.pixel_values, spacing=[case.spacing(0)],
+            sources=case.sources, pixel_values=case.pixel_values, spacing=None if turn else [case.spacing(0)],
         )  # fmt: skip
+        return held, turn
 
-    def _write(self, case: Annotations, labels: np.ndarray, posterior: np.ndarray) -> list[Path]:
+    def _write(self, case: Annotations, reversed_axes: bool, labels: np.ndarray, posterior: np.ndarray) -> list[Path]:
         classes, _ = self.estimator.truth_classes(case.classes)
-        return write_case(self.output, case, classes, labels, posterior)
+        return write_case(self.output, case, classes, labels, posterior, reversed_axes=reversed_axes)
 
 
 def _choose(kind: Source, source: Path, duplicates: str, options: Mapping[str, Any] | None) -> Choice:
