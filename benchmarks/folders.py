@@ -120,8 +120,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as home:
         return report(
             "fusion-folders", "Speed of fusing folders",
-            "Made by `python -m benchmarks.folders`. Whole processes, imports included, each at its best of three, but for "
-            f"scripts of others that take more than {LONG} seconds, which are run once.", "",
+            "Made by `python -m benchmarks.folders`. Whole processes, imports included, each at its best of three; a "
+            f"script of others that takes more than {LONG} seconds is run once.", "",
             rows(Path(home), options.shrink), SEED,
         )  # fmt: skip
 

@@ -121,7 +121,7 @@ def fuse(
     source : a case folder, or a label table (.csv, .parquet, or a folder of .parquet)
     output : a new or empty folder, unless ``overwrite``
     method : one of :func:`annotruth.fusion.registry.method_names`, or "auto": the one that foretells held-out raters
-        best, see :func:`annotruth.fusion.auto.choose`
+        best, see :func:`annotruth.fusion.auto.choose`; its one option is ``ordered``
     scope : raters' matrices for the whole data set ("dataset") or for each case on its own ("case")
     options : further parameters of the method's estimator
     gold : known truth: a folder of masks, ``<case>.<ext>``; for a label table, a table with columns item and truth
@@ -377,13 +377,17 @@ def _choose(kind: Source, source: Path, duplicates: str, options: Mapping[str, A
     """Choose a method for a case folder, by its sound cases, or for a label table."""
     from annotruth.fusion.auto import choose
 
-    if options:
-        raise InputError(f"Options belong to a method: name one to set {', '.join(options)}, instead of auto.")
+    others = [name for name in options or {} if name != "ordered"]
+    if others:
+        raise InputError(f"Options belong to a method: name one to set {', '.join(others)}, instead of auto.")
+    ordered = (options or {}).get("ordered", False)
+    if not isinstance(ordered, bool):
+        raise InputError(f"ordered is true or false, found {ordered!r}.")
     if kind.kind == "masks":
-        return choose(kind.load_sound(source)[0])
+        return choose(kind.load_sound(source)[0], ordered=ordered)
     annotations = load(source, duplicates=duplicates)
     refuse_measurements(source, annotations)
-    return choose(annotations)
+    return choose(annotations, ordered=ordered)
 
 
 def refuse_measurements(source: Path, annotations: Annotations) -> None:
