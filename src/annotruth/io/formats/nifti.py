@@ -130,5 +130,5 @@ def _zipped(header: nibabel.Nifti1Header, voxels: np.ndarray) -> Iterator[bytes]
     header.write_to(head)
     pack = zlib.compressobj(_QUICK, wbits=_GZIP)
     yield pack.compress(head.getvalue().ljust(header.get_data_offset(), b"\0"))
-    yield pack.compress(voxels.astype(header.get_data_dtype(), copy=False).ravel(order="F"))
+    yield pack.compress(voxels.astype(header.get_data_dtype(), copy=False).ravel(order="F").data)
     yield pack.flush()

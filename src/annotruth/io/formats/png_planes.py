@@ -74,7 +74,7 @@ def pack_plane(pixels: np.ndarray, resolution: bytes | None = None) -> bytes:
     rows[:, 1:] = pixels
     parts = [(b"IHDR", _HEAD.pack(width, height, 8, 0, 0, 0, 0))]
     parts += [] if resolution is None else [(b"pHYs", resolution)]
-    parts += [(b"IDAT", zlib.compress(rows, _QUICK)), (b"IEND", b"")]
+    parts += [(b"IDAT", zlib.compress(rows.data, _QUICK)), (b"IEND", b"")]
     framed = (struct.pack(">I", len(data)) + name + data + _checksum(name, data) for name, data in parts)
     return SIGNATURE + b"".join(framed)
 
