@@ -1,7 +1,7 @@
 """The pixels of the commonest masks in PNG, packed and unpacked without holding Python's lock.
 
-These are planes of one byte per pixel, grey or with a palette, not interlaced. Pillow holds the lock while it packs, and
-to be sure of a file with it takes unpacking twice; here most of the time is zlib's and NumPy's, beside which other
+These are planes of one byte per pixel, grey or with a palette, not interlaced. Pillow holds the lock while it packs,
+and to be sure of a file with it takes unpacking twice; here most of the time is zlib's and NumPy's, beside which other
 threads work. What is not such a plane, or not sound, is left to Pillow.
 """
 
