@@ -27,6 +27,7 @@ from benchmarks.measure import ROOT, Row
 from benchmarks.results import report
 
 REPEATS = 3
+LONG = 60  # seconds: a peer that takes longer is run once
 
 
 def rows(home: Path, shrink: int) -> Iterator[Row]:
@@ -36,17 +37,15 @@ def rows(home: Path, shrink: int) -> Iterator[Row]:
     yield _beside_itk("120 cases of 192×256 pixels, 3 raters, PNG", small, home, 2)
     large = make_folder(home / "large", max(1000 // shrink, 3), (512, 512), 5, ".png")
     yield _beside_itk("1,000 cases of 512×512 pixels, 5 raters, PNG", large, home, 6)
-    one, two = (_best(lambda out, jobs=jobs: _fuse(large, out, "--jobs", jobs), home) for jobs in ("1", "2"))
+    one, two = _in_turns(*(lambda out, jobs=jobs: _fuse(large, out, "--jobs", jobs) for jobs in ("1", "2")), home=home)
     details = {"seconds, one core": one, "seconds, two": two}
     yield Row("the same with --jobs 2", "itself with --jobs 1", one / two, "× faster", 1.5, details=details)
     volumes = make_folder(home / "volumes", max(50 // shrink, 2), (256, 256, 128), 4, ".nii.gz")
-    fused = _beside_itk("50 volumes of 256×256×128 voxels, 4 raters, NIfTI", volumes, home, 3)
-    yield fused
-    script = str(ROOT / "benchmarks" / "io_script.py")
-    alone = _best(lambda out: _run([sys.executable, script, str(volumes), str(out)]), home)
-    details = {"seconds": fused.details["seconds"], "seconds of reading and writing": alone}
-    yield Row("the same", "reading and writing alone", details["seconds"] / alone, "× its time", 1.3, at_most=True,
-              details=details)  # fmt: skip
+    yield _beside_itk("50 volumes of 256×256×128 voxels, 4 raters, NIfTI", volumes, home, 3)
+    script = [sys.executable, str(ROOT / "benchmarks" / "io_script.py"), str(volumes)]
+    ours, alone = _in_turns(lambda out: _fuse(volumes, out), lambda out: _run([*script, str(out)]), home=home)
+    yield Row("the same", "reading and writing alone, by nibabel in threads", ours / alone, "× its time", 1.3,
+              at_most=True, details={"seconds": ours, "seconds of reading and writing": alone})  # fmt: skip
 
 
 def make_folder(folder: Path, n_cases: int, shape: tuple[int, ...], n_raters: int, suffix: str) -> Path:
@@ -81,7 +80,8 @@ def _beside_itk(work: str, cases: Path, home: Path, target: float) -> Row:
     ours, peer = [], []
     for _ in range(REPEATS):
         ours.append(_best(lambda out: _fuse(cases, out), home, repeats=1))
-        peer.append(_best(lambda out: _run([sys.executable, script, str(cases), str(out)]), home, repeats=1))
+        if not peer or peer[0] < LONG:
+            peer.append(_best(lambda out: _run([sys.executable, script, str(cases), str(out)]), home, repeats=1))
     n_cases = len(list(next((cases / "raters").iterdir()).iterdir()))
     details = {"seconds": min(ours), "peer seconds": min(peer), "cases": n_cases}
     return Row(work, "SimpleITK script, one process", min(peer) / min(ours), "× faster", target, details=details)
@@ -93,6 +93,12 @@ def _fuse(cases: Path, out: Path, *more: str) -> None:
 
 def _run(command: Sequence[str]) -> None:
     subprocess.run(command, check=True, capture_output=True, env=os.environ)
+
+
+def _in_turns(*works, home: Path) -> list[float]:
+    """Shortest time of each, one after the other in turns: what else goes on meets all alike."""
+    times = [[_best(work, home, repeats=1) for work in works] for _ in range(REPEATS)]
+    return [min(own) for own in zip(*times)]
 
 
 def _best(work, home: Path, repeats: int = REPEATS) -> float:
@@ -114,7 +120,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as home:
         return report(
             "fusion-folders", "Speed of fusing folders",
-            "Made by `python -m benchmarks.folders`. Whole processes, imports included, each at its best of three.", "",
+            "Made by `python -m benchmarks.folders`. Whole processes, imports included, each at its best of three; a "
+            f"script of others that takes more than {LONG} seconds is run once.", "",
             rows(Path(home), options.shrink), SEED,
         )  # fmt: skip
 

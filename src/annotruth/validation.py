@@ -47,6 +47,8 @@ def mask_labels(array: np.ndarray, n_classes: int | None, where: str) -> np.ndar
     """Check one mask and give it as uint8: labels 0 … n_classes - 1, or 255 for unlabelled pixels."""
     array = whole_numbers(array, where)
     limit = MAX_MASK_CLASSES if n_classes is None else n_classes
+    if array.dtype == np.uint8 and highest_label(array) < limit:  # as most are, told in one pass
+        return array
     wrong = (array < 0) | ((array >= limit) & (array != MISSING_PIXEL))
     if wrong.any():
         values = np.unique(array[wrong]).tolist()
@@ -77,7 +79,7 @@ def highest_label(array: np.ndarray) -> int:
     >>> highest_label(np.array([0, 3, 255], dtype=np.uint8)), highest_label(np.array([255], dtype=np.uint8))
     (3, -1)
     """
-    flat, next_up, highest = array.reshape(-1), np.empty(_BLOCK, dtype=np.uint8), 0
+    flat, next_up, highest = array.ravel(order="K"), np.empty(_BLOCK, dtype=np.uint8), 0  # as it lies in memory
     for first in range(0, len(flat), _BLOCK):  # a block stays in the cache between the two steps
         block = flat[first : first + _BLOCK]
         highest = max(highest, int(np.add(block, 1, out=next_up[: len(block)]).max()))  # 255 + 1 is 0 here

@@ -104,6 +104,34 @@ def test_tables_are_chosen_for_at_the_command_line(tmp_path: Path) -> None:
         fuse(table, tmp_path / "other", "auto", options={"max_iter": 3})
 
 
+def graded() -> tuple[at.Annotations, np.ndarray]:
+    """Six grades, each of 300 items by four of thirty raters, who take a grade for its neighbours."""
+    rng = np.random.default_rng(3)
+    truth = rng.integers(0, 6, 300)
+    said = np.rint(truth[:, None] + rng.normal(0, 1, 30) * 0.5 + rng.normal(0, 0.9, (300, 30))).clip(0, 5).astype(int)
+    asked = np.argsort(rng.random(said.shape), axis=1) < 4
+    return at.Annotations.from_answers(np.where(asked, said, -1), classes=6), truth
+
+
+def test_grades_are_taken_as_such_where_somebody_says_so(tmp_path: Path) -> None:
+    annotations, truth = graded()
+    candidates = [("majority", {}), ("dawid-skene", {}), ("mace", {})]
+    assert "ordinal-dawid-skene, ordered=True" not in choose(annotations, candidates).bits
+    choice = choose(annotations, candidates, ordered=True)
+    assert choice.method == "ordinal-dawid-skene"
+    right = {
+        method: (make_estimator(method, options=options).fit(annotations).predict() == truth).mean()
+        for method, options in (*candidates, (choice.method, choice.options))
+    }
+    assert right[choice.method] == max(right.values())
+    table = write_table(tmp_path / "answers.csv", annotations)
+    fusion = fuse(table, tmp_path / "out", "auto", options={"ordered": True})
+    assert fusion.choice is not None
+    assert "ordinal-dawid-skene, ordered=True" in fusion.choice.bits
+    with pytest.raises(InputError, match="ordered is true or false, found 3"):
+        fuse(table, tmp_path / "other", "auto", options={"ordered": 3})
+
+
 def test_methods_that_cannot_take_the_labels_are_named_with_the_reason() -> None:
     annotations, _, _ = crowd(60, [0.9, 0.8, 0.7], n_classes=3)
     choice = choose(annotations, [("kos", {}), ("majority", {})])

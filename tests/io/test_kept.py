@@ -18,7 +18,7 @@ class Files:
 
     def __call__(self, path: Path) -> np.ndarray:
         self.read.append(path.name)
-        return np.zeros(100, dtype=np.uint8)
+        return np.arange(100, dtype=np.uint8)
 
 
 @pytest.mark.parametrize(("limit", "read"), [(None, "ab"), (250, "ab"), (150, "abb"), (0, "abab")])
@@ -44,3 +44,21 @@ def test_what_is_kept_cannot_be_written_to() -> None:
         mask = read_once(Path("a"), Files())
     with pytest.raises(ValueError, match="read-only"):
         mask[0] = 1
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("value", [0, 1, 255])
+def test_masks_of_two_values_are_kept_in_bits_where_bytes_no_longer_fit(order, value) -> None:
+    drawn = np.asarray(np.random.default_rng(0).integers(0, 2, (3, 5, 7)) * value, dtype=np.uint8, order=order)
+    reads = []
+
+    def read(path: Path) -> np.ndarray:
+        reads.append(path)
+        return drawn.copy(order="K")
+
+    with keeping_masks(drawn.nbytes + 7):  # of which an eighth is for bits
+        for _ in range(3):
+            mask = read_once(Path("a"), read)
+            np.testing.assert_array_equal(mask, drawn)
+            assert mask.strides == drawn.strides
+    assert len(reads) == 1

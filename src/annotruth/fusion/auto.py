@@ -31,6 +31,7 @@ LABEL_CANDIDATES: tuple[Candidate, ...] = (
     ("hierarchical-dawid-skene", {}), ("clustered-dawid-skene", {}), ("glad", {}), ("mace", {}),
 )  # fmt: skip
 MASK_CANDIDATES: tuple[Candidate, ...] = (("majority", {}), ("staple", {}), ("dawid-skene", {}), ("ibcc", {}))
+ORDERED_CANDIDATES: tuple[Candidate, ...] = (("ordinal-dawid-skene", {"ordered": True}),)
 MIN_RATERS = 3
 _FOLDS, _MAX_ANSWERS, _MAX_CASES = 10, 100_000, 50
 _DIGITS = 6  # of bits that count
@@ -62,8 +63,13 @@ class Choice:
         )
 
 
-def choose(annotations: Annotations, candidates: Sequence[Candidate] | None = None, seed: int = 0) -> Choice:
+def choose(
+    annotations: Annotations, candidates: Sequence[Candidate] | None = None, seed: int = 0, *, ordered: bool = False
+) -> Choice:
     """Choose a method for annotations; raters are held out in ten groups, items beyond 100,000 answers left out.
+
+    ``ordered`` says that the classes are grades that stand in their order: ordinal-dawid-skene is then among the
+    methods. Names that are numbers do not say so, since any classes may be numbered.
 
     Examples
     --------
@@ -80,6 +86,7 @@ def choose(annotations: Annotations, candidates: Sequence[Candidate] | None = No
         )
     is_masks = annotations.kind == "masks"
     candidates = candidates or (MASK_CANDIDATES if is_masks else LABEL_CANDIDATES)
+    candidates = (*candidates, *(ORDERED_CANDIDATES if ordered else ()))
     sample = _sample(annotations, np.random.default_rng(seed))
     votes = _votes(sample)
     told: dict[str, np.ndarray] = {}

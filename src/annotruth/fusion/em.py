@@ -5,6 +5,7 @@ Whoever has answers and a prior per item (a class frequency here, a network's ou
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from itertools import pairwise
 
 import numpy as np
@@ -197,10 +198,9 @@ def split_lanes(start: np.ndarray, n_cells: int) -> list[tuple[int, int]]:
     affordable = _MAX_LANE_BYTES // max(8 * n_cells, 1)
     worthwhile = max(2, n_answers * _MIN_LANE_WORK // max(n_cells, 1))
     count = int(max(1, min(_MAX_LANES, affordable, worthwhile, (n_answers + n_rows) // _MIN_LANE_ANSWERS)))
-    work = start + np.arange(n_rows + 1)
-    edges = np.searchsorted(work, np.linspace(0, work[-1], count + 1)[1:-1])
-    edges = np.concatenate([[0], edges, [n_rows]]).astype(np.int64)
-    return [(int(a), int(b)) for a, b in pairwise(edges)]
+    wanted = np.linspace(0, n_answers + n_rows, count + 1)[1:-1]
+    edges = [bisect_left(range(n_rows + 1), work, key=lambda row: start[row] + row) for work in wanted]
+    return list(pairwise([0, *edges, n_rows]))
 
 
 def own_rows(count: int, size: int) -> np.ndarray:

@@ -84,7 +84,7 @@ class Votes:
         known = np.where(gold == MISSING_PIXEL, MISSING_LABEL, gold.astype(np.int16))
         return cls(answers, patterns.shape[1], patterns.shape[0], n_classes, counts.astype(np.float64), known, raters)
 
-    @property
+    @cached_property
     def answered(self) -> np.ndarray:
         """Bool (rows,): whether anybody voted, or the truth is known."""
         return (np.diff(self.first_answer) > 0) | (self.gold != MISSING_LABEL)

@@ -10,8 +10,14 @@ import numpy as np
 
 from annotruth.fusion._em import row_loops
 from annotruth.fusion.base import FusionEstimator
-from annotruth.fusion.em import MAX_TIE, own_rows, split_lanes
-from annotruth.fusion.majority import summed_up
+from annotruth.fusion.em import (
+    MAX_TIE,
+    MIN_EXPECTED_COUNT,
+    by_truth,
+    confusion_from_counts,
+    own_rows,
+    split_lanes,
+)
 from annotruth.fusion.state import FusionState
 from annotruth.fusion.votes import Votes
 from annotruth.parallel.threads import run_parts
@@ -48,9 +54,9 @@ class WeightedVote(FusionEstimator):
 
     def estimate(self, votes: Votes, start: FusionState | None = None) -> FusionState:
         weight, converged = self.weigh(votes)
-        posterior = self.share(votes, weight, np.zeros(votes.n_classes))
-        found = summed_up(votes, posterior)
-        return WeightedState(found.confusion, found.counts, found.prior, converged=converged, weight=weight)
+        counts, classes = count_shares(votes, weight)
+        prior = classes / max(classes.sum(), MIN_EXPECTED_COUNT)
+        return WeightedState(confusion_from_counts(counts), counts, prior, converged=converged, weight=weight)
 
     def posterior(self, votes: Votes, state: FusionState) -> np.ndarray:
         assert isinstance(state, WeightedState)
@@ -67,6 +73,29 @@ class WeightedVote(FusionEstimator):
 
         run_parts(work, split_lanes(start, 0))
         return posterior
+
+
+def count_shares(votes: Votes, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What the shares of votes that weigh so much (raters,) add up to, in one pass over the answers.
+
+    Returns
+    -------
+    The expected counts (raters, classes, classes), and how many items or pixels there are of each class (classes,).
+    """
+    start, answers, n_raters, n_classes = votes.first_answer, votes.answers, votes.n_raters, votes.n_classes
+    loops, size = row_loops(len(answers)), n_raters * n_classes**2
+    lanes = split_lanes(start, size)
+    counts, classes = own_rows(len(lanes), size), own_rows(len(lanes), n_classes)
+    weight = np.ascontiguousarray(weight, dtype=np.float64)
+
+    def work(lane: int, first: int, last: int) -> None:
+        loops.count_weighted_rows(
+            first, last, start, answers.rater, answers.label, votes.weight, votes.gold, weight, counts[lane],
+            classes[lane],
+        )  # fmt: skip
+
+    run_parts(work, [(lane, *part) for lane, part in enumerate(lanes)])
+    return by_truth(counts.sum(axis=0), n_raters, n_classes), classes.sum(axis=0)[:n_classes]
 
 
 def score_shares(scores: np.ndarray) -> np.ndarray:

@@ -78,6 +78,22 @@ def test_weighted_votes_are_those_of_the_compiled_loops(problem: Problem) -> Non
         np.testing.assert_allclose(plain, compiled, atol=1e-11)
 
 
+def test_counts_of_weighted_votes_are_those_of_their_shares(problem: Problem) -> None:
+    start, rater, label, gold = (problem[each] for each in ("start", "rater", "label", "gold"))
+    weight = np.append(np.arange(RATERS - 1.0), -1.0)
+    posterior = np.zeros((ROWS, CLASSES))
+    em_kernels.weighted_rows(0, ROWS, start, rater, label, gold, weight, np.zeros(CLASSES), posterior)
+    expected = np.zeros(RATERS * CLASSES**2 + 16)
+    posterior *= problem["weight"][:, None]
+    em_kernels.count_rows(0, ROWS, start, problem["cell"], posterior, expected)
+    for loops in (em_kernels, few):
+        counts, classes = np.zeros(RATERS * CLASSES**2 + 16), np.zeros(CLASSES + 16)
+        for part in ((3, ROWS), (0, 3)):
+            loops.count_weighted_rows(*part, start, rater, label, problem["weight"], gold, weight, counts, classes)
+        np.testing.assert_allclose(counts, expected, atol=1e-11)
+        np.testing.assert_allclose(classes[:CLASSES], posterior.sum(axis=0), atol=1e-11)
+
+
 def test_linked_raters_are_those_of_the_compiled_loop(problem: Problem) -> None:
     for n_answers in (0, 1, 9, len(problem["item"])):
         item, rater = problem["item"][:n_answers], problem["rater"][:n_answers]

@@ -99,6 +99,33 @@ def test_distances_in_a_folder_know_the_spacing(tmp_path: Path, out: Path) -> No
     assert (written != at.ShapeBasedAverage().fit(blind).predict_item(0)).any()
 
 
+@pytest.mark.parametrize("scope", ["dataset", "case"])
+@pytest.mark.parametrize("shape", [(5, 7, 6), (6, 6, 6), (9, 4)])
+@pytest.mark.parametrize("method", ["staple", "majority", "graph-cut-staple"])
+def test_volumes_come_back_with_their_axes_in_order(
+    tmp_path: Path, out: Path, method: str, shape: tuple[int, ...], scope: str
+) -> None:
+    """NIfTI has its first axis run fastest, and masks are fused as they lie in memory."""
+    nibabel = pytest.importorskip("nibabel")
+    masks, truth = noisy_masks(shape, 2)
+    known = np.where(np.random.default_rng(0).random(truth.shape) < 0.2, truth, 255).astype(np.uint8)
+    whole = at.Annotations.from_masks(masks, classes=["sky", "sea", "land"], truth=known)
+    write_case_folder(tmp_path / "cases", whole, ".nii.gz")
+    next((tmp_path / "cases" / "raters").iterdir()).joinpath(f"{whole.items[1]}.nii.gz").unlink()  # a rater is missing
+    fuse(tmp_path / "cases", out, method, scope=scope, gold=tmp_path / "cases" / "truth")
+    annotations = at.load(tmp_path / "cases")
+    in_rows = at.Annotations.from_masks(
+        [np.ascontiguousarray(annotations.item_masks(index)) for index in range(2)],
+        classes=annotations.classes, truth=[annotations.item_truth(index) for index in range(2)],
+    )  # fmt: skip
+    expected = make_estimator(method, scope).fit(in_rows, "truth")
+    for index, item in enumerate(whole.items):
+        labels, posterior = (nibabel.load(out / kind / f"{item}.nii.gz") for kind in ("labels", "probabilities"))
+        np.testing.assert_array_equal(np.asanyarray(labels.dataobj), expected.predict_item(index))
+        found = np.moveaxis(np.asanyarray(posterior.dataobj), -1, 0).reshape(3, *shape)
+        np.testing.assert_array_equal(found, expected.predict_proba_item(index))
+
+
 def test_a_table_gives_a_table(note: Read, tmp_path: Path, out: Path) -> None:
     table = tmp_path / "answers.csv"
     table.write_text("item,rater,label\na,ann,cat\na,bob,dog\na,cy,cat\nb,ann,dog\nb,bob,dog\nb,cy,dog\n")

@@ -162,6 +162,43 @@ def weighted_rows(first, last, start, rater, label, gold, weight, prior, posteri
 
 
 @njit(nogil=True, cache=True)
+def count_weighted_rows(first, last, start, rater, label, row_weight, gold, weight, counts, classes):
+    """Add the rows' shares of weighted votes to the classes, and to the counts of every rater who answered.
+
+    What :func:`weighted_rows` and :func:`count_rows` do one after the other, without writing the shares down.
+    """
+    n_classes = len(classes) - PADDING
+    share = np.empty(n_classes + PADDING)
+    for i in range(first, last):
+        begin, end = np.uint64(start[i]), np.uint64(start[i + 1])
+        for k in range(n_classes):
+            share[k] = 0.0
+        if gold[i] >= 0:
+            share[gold[i]] = row_weight[i]
+        elif begin == end:
+            continue
+        else:
+            total = 0.0
+            for a in range(begin, end):
+                share[np.uint64(label[a])] += weight[np.uint64(rater[a])]
+            for k in range(n_classes):
+                total += share[k]
+            if total > 0:
+                scale = row_weight[i] / total
+                for k in range(n_classes):
+                    share[k] *= scale
+            else:
+                for k in range(n_classes):
+                    share[k] = row_weight[i] / n_classes
+        for k in range(n_classes):
+            classes[k] += share[k]
+        for a in range(begin, end):
+            to = (np.int64(rater[a]) * n_classes + label[a]) * n_classes
+            for k in range(n_classes):
+                counts[to + k] += share[k]
+
+
+@njit(nogil=True, cache=True)
 def first_linked(item, rater, n_raters):
     """Give for each rater (raters,) the first of all those linked to it by items of two or more, sorted by item."""
     first = np.arange(n_raters)

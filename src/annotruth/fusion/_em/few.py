@@ -10,6 +10,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from annotruth.fusion._em import PADDING
+
 MISSING, BLOCK = 255, 2**14
 
 
@@ -117,6 +119,27 @@ def weighted_rows(
     posterior[first:last] = np.where(answered, share, prior)
     known = np.flatnonzero(gold[first:last] >= 0)
     posterior[first + known] = np.eye(n_classes)[gold[first:last][known]]
+
+
+def count_weighted_rows(
+    first: int,
+    last: int,
+    start: np.ndarray,
+    rater: np.ndarray,
+    label: np.ndarray,
+    row_weight: np.ndarray,
+    gold: np.ndarray,
+    weight: np.ndarray,
+    counts: np.ndarray,
+    classes: np.ndarray,
+) -> None:
+    n_classes = len(classes) - PADDING
+    posterior = np.empty((len(start) - 1, n_classes))
+    weighted_rows(first, last, start, rater, label, gold, weight, np.zeros(n_classes), posterior)
+    posterior[first:last] *= row_weight[first:last, None]
+    cell = (rater.astype(np.int64) * n_classes + label) * n_classes
+    count_rows(first, last, start, cell, posterior, counts)
+    classes[:n_classes] += posterior[first:last].sum(axis=0)
 
 
 def first_linked(item: np.ndarray, rater: np.ndarray, n_raters: int) -> np.ndarray:

@@ -53,6 +53,7 @@ from annotruth.io import (
     nothing_sound,
     refuse_used_folder,
 )
+from annotruth.io.files import reverse_axes
 from annotruth.io.kept import keeping_masks
 from annotruth.io.locks import only_writer
 from annotruth.parallel import MapFunction
@@ -120,7 +121,7 @@ def fuse(
     source : a case folder, or a label table (.csv, .parquet, or a folder of .parquet)
     output : a new or empty folder, unless ``overwrite``
     method : one of :func:`annotruth.fusion.registry.method_names`, or "auto": the one that foretells held-out raters
-        best, see :func:`annotruth.fusion.auto.choose`
+        best, see :func:`annotruth.fusion.auto.choose`; its one option is ``ordered``
     scope : raters' matrices for the whole data set ("dataset") or for each case on its own ("case")
     options : further parameters of the method's estimator
     gold : known truth: a folder of masks, ``<case>.<ext>``; for a label table, a table with columns item and truth
@@ -317,61 +318,76 @@ class _CaseWork:
 
     def count(self, case: Annotations) -> Patterns:
         """Count the votes."""
-        return self.estimator.count(case, 0, self.gold)
+        return self.estimator.count(self._read(case)[0], 0, self.gold)
 
     def fuse_alone(self, case: Annotations) -> tuple[Patterns, CaseEstimate, list[Path]]:
         """Estimate the case on its own and write its truth; give its votes, the estimate and the files."""
-        held = self._read(case)
-        patterns = self.count(held)
+        held, reversed_axes = self._read(case)
+        patterns = self.estimator.count(held, 0, self.gold)
         counted = self.estimator.read_case(held, 0, self.gold, patterns)
         state, last = self.estimator.estimate_case(counted)
-        files = self._write(held, *self.estimator.fuse_case(counted, state, last))
+        files = self._write(held, reversed_axes, *self.estimator.fuse_case(counted, state, last))
         return patterns, (state, last and last.without_posterior()), files
 
     def refine(self, case: Annotations, state: FusionState) -> tuple[CaseState, list[Path]]:
         """Look at the pixels of the case, given what all cases taught."""
-        found = self.estimator.refine_case(self.estimator.read_case(self._read(case), 0, self.gold), state)
+        found = self.estimator.refine_case(self.estimator.read_case(self._read(case)[0], 0, self.gold), state)
         return found.without_posterior(), []
 
     def refine_and_write(self, case: Annotations, state: FusionState) -> tuple[CaseState, list[Path]]:
         """Do so for the last time."""
-        held = self._read(case)
+        held, reversed_axes = self._read(case)
         counted = self.estimator.read_case(held, 0, self.gold)
         found = self.estimator.refine_case(counted, state)
-        return found.without_posterior(), self._write(held, *self.estimator.fuse_case(counted, state, found))
+        files = self._write(held, reversed_axes, *self.estimator.fuse_case(counted, state, found))
+        return found.without_posterior(), files
 
     def write(self, case: Annotations, state: FusionState, patterns: Patterns) -> list[Path]:
         """Write the case's truth, given what all cases taught, and its votes as counted; give the files."""
-        held = self._read(case)
+        held, reversed_axes = self._read(case)
         counted = self.estimator.read_case(held, 0, self.gold, patterns)
-        return self._write(held, *self.estimator.fuse_case(counted, state))
+        return self._write(held, reversed_axes, *self.estimator.fuse_case(counted, state))
 
-    def _read(self, case: Annotations) -> Annotations:
-        """Hold the case's masks in memory: they are counted and looked up without being read again."""
-        return Annotations(
-            kind="masks", items=case.items, raters=case.raters, classes=case.classes,
-            masks=[case.item_masks(0, checked=False)],
-            truth=None if self.gold is None else [case.item_truth(0)],
+    def _read(self, case: Annotations) -> tuple[Annotations, bool]:
+        """Hold the case's masks in memory: they are counted and looked up without being read again.
+
+        Where pixels are looked up one by one, their axes may stand in reverse, as in the files: whether they do is the
+        second answer. To turn a volume takes several times as long as to read it.
+        """
+        masks = case.item_masks(0, checked=False)
+        truth = None if self.gold is None else case.item_truth(0)
+        one_by_one = not (self.estimator.refines or self.estimator.looks_at_images)
+        turn = one_by_one and not masks.flags.c_contiguous and reverse_axes(masks).flags.c_contiguous
+        if turn:
+            masks, truth = reverse_axes(masks), None if truth is None else truth.T
+        held = Annotations(
+            kind="masks", items=case.items, raters=case.raters, classes=case.classes, masks=[masks],
+            truth=None if truth is None else [truth],
             images=[case.item_image(0)] if self.estimator.looks_at_images else None,
-            sources=case.sources, pixel_values=case.pixel_values, spacing=[case.spacing(0)],
+            sources=case.sources, pixel_values=case.pixel_values, spacing=None if turn else [case.spacing(0)],
         )  # fmt: skip
+        return held, turn
 
-    def _write(self, case: Annotations, labels: np.ndarray, posterior: np.ndarray) -> list[Path]:
+    def _write(self, case: Annotations, reversed_axes: bool, labels: np.ndarray, posterior: np.ndarray) -> list[Path]:
         classes, _ = self.estimator.truth_classes(case.classes)
-        return write_case(self.output, case, classes, labels, posterior)
+        return write_case(self.output, case, classes, labels, posterior, reversed_axes=reversed_axes)
 
 
 def _choose(kind: Source, source: Path, duplicates: str, options: Mapping[str, Any] | None) -> Choice:
     """Choose a method for a case folder, by its sound cases, or for a label table."""
     from annotruth.fusion.auto import choose
 
-    if options:
-        raise InputError(f"Options belong to a method: name one to set {', '.join(options)}, instead of auto.")
+    others = [name for name in options or {} if name != "ordered"]
+    if others:
+        raise InputError(f"Options belong to a method: name one to set {', '.join(others)}, instead of auto.")
+    ordered = (options or {}).get("ordered", False)
+    if not isinstance(ordered, bool):
+        raise InputError(f"ordered is true or false, found {ordered!r}.")
     if kind.kind == "masks":
-        return choose(kind.load_sound(source)[0])
+        return choose(kind.load_sound(source)[0], ordered=ordered)
     annotations = load(source, duplicates=duplicates)
     refuse_measurements(source, annotations)
-    return choose(annotations)
+    return choose(annotations, ordered=ordered)
 
 
 def refuse_measurements(source: Path, annotations: Annotations) -> None:

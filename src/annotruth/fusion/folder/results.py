@@ -14,6 +14,7 @@ from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.fusion.base import FusionEstimator, too_many_matrices
 from annotruth.io import atomic, case_of, write_mask, write_probabilities
+from annotruth.io.files import reverse_axes
 from annotruth.io.names import to_cell
 from annotruth.io.reading import read_json
 
@@ -43,18 +44,29 @@ def tidy_output(output: Path, earlier: Sequence[Path], written: Sequence[Path]) 
 
 
 def write_case(
-    output: Path, case: Annotations, classes: tuple[str, ...], labels: np.ndarray, posterior: np.ndarray
+    output: Path,
+    case: Annotations,
+    classes: tuple[str, ...],
+    labels: np.ndarray,
+    posterior: np.ndarray,
+    *,
+    reversed_axes: bool = False,
 ) -> list[Path]:
-    """Write labels (pixels,) uint8 and posterior (classes, pixels) float32 of a case; give the files."""
+    """Write labels (pixels,) uint8 and posterior (classes, pixels) float32 of a case; give the files.
+
+    ``reversed_axes`` says that the axes of the case stand in reverse, to be turned back for the files.
+    """
+    masks, shape = case.item_masks(0, checked=False), case.shape(0)
+    labels, posterior = labels.reshape(shape), posterior.reshape(-1, *shape)
+    if reversed_axes:
+        masks, labels, posterior = reverse_axes(masks), labels.T, reverse_axes(posterior)
     fused = Annotations(
-        kind="masks", items=case.items, raters=case.raters, classes=classes,
-        masks=[case.item_masks(0, checked=False)],
+        kind="masks", items=case.items, raters=case.raters, classes=classes, masks=[masks],
         sources=case.sources, pixel_values=pixel_values(classes, case),
     )  # fmt: skip
-    shape = case.shape(0)
     return [
-        write_mask(output / LABELS, fused, 0, labels.reshape(shape)),
-        write_probabilities(output / PROBABILITIES, fused, 0, posterior.reshape(-1, *shape)),
+        write_mask(output / LABELS, fused, 0, labels),
+        write_probabilities(output / PROBABILITIES, fused, 0, posterior),
     ]
 
 

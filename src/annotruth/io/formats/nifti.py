@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import zlib
+from collections.abc import Iterator
+from io import BytesIO
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +19,8 @@ if TYPE_CHECKING:
 
 SUFFIXES: tuple[str, ...] = (".nii", ".nii.gz")
 LOSSY = False
+_QUICK = 1  # zlib's level, as nibabel's
+_GZIP = 31  # what zlib calls the form of .gz files
 
 
 def mask_header(path: Path) -> Header:
@@ -103,11 +108,27 @@ def _save(path: Path, voxels: np.ndarray, like: Path | None) -> None:
     import nibabel
 
     if like is None:
-        nibabel.save(nibabel.Nifti1Image(voxels, np.eye(4)), path)
-        return
-    source = _open(like)
-    header = source.header.copy()
-    header.set_data_dtype(voxels.dtype)
-    header.set_intent("none")  # the image's intent and grey window say nothing about labels or probabilities
-    header["cal_min"] = header["cal_max"] = 0
-    nibabel.save(type(source)(voxels, source.affine, header), path)
+        image = nibabel.Nifti1Image(voxels, np.eye(4))
+    else:
+        source = _open(like)
+        header = source.header.copy()
+        header.set_data_dtype(voxels.dtype)
+        header.set_intent("none")  # the image's intent and grey window say nothing about labels or probabilities
+        header["cal_min"] = header["cal_max"] = 0
+        image = type(source)(voxels, source.affine, header)
+    if path.suffix == ".gz":
+        path.write_bytes(b"".join(_zipped(image.header, voxels)))
+    else:
+        nibabel.save(image, path)
+
+
+def _zipped(header: nibabel.Nifti1Header, voxels: np.ndarray) -> Iterator[bytes]:
+    """A compressed file's content: the head as nibabel writes it, and the voxels in one go, beside other threads."""
+    header.set_slope_inter(1, 0)  # values stand for themselves
+    header.set_data_offset(0)  # to be set by what follows the head
+    head = BytesIO()
+    header.write_to(head)
+    pack = zlib.compressobj(_QUICK, wbits=_GZIP)
+    yield pack.compress(head.getvalue().ljust(header.get_data_offset(), b"\0"))
+    yield pack.compress(voxels.astype(header.get_data_dtype(), copy=False).ravel(order="F").data)
+    yield pack.flush()

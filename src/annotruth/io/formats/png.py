@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 
@@ -17,17 +16,21 @@ from PIL import Image
 
 from annotruth.errors import InputError
 from annotruth.io.formats.header import PICTURES, Header, coloured_mask, no_such_image
+from annotruth.io.formats.png_planes import SIGNATURE, chunks, pack_plane, plane_size, resolution_of, unpack_plane
 
 SUFFIXES: tuple[str, ...] = (".png",)
 LOSSY = False
-_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
 """First column and row, and steps, of the passes of an interlaced picture."""
-_QUICK = 1  # zlib's level: masks are hardly smaller at others, which take twice the time
+_QUICK = 1  # zlib's level
 _GREY_MODES = ("1", "L", "LA", "I", "I;16", "I;16B")
 
 
 def mask_header(path: Path) -> Header:
+    with path.open("rb") as file:
+        size = plane_size(file.read(33))
+    if size is not None:
+        return Header(size)
     with Image.open(path, formats=PICTURES) as picture:
         _refuse_colours(picture)
         return Header((picture.height, picture.width))
@@ -42,14 +45,18 @@ def image_header(path: Path, rank: int) -> Header:
 
 
 def read_mask(path: Path) -> np.ndarray:
-    with _open_verified(path) as picture:
+    content = path.read_bytes()
+    plane = unpack_plane(content)
+    if plane is not None:
+        return plane
+    with _open_verified(content) as picture:
         _refuse_colours(picture)
         return np.array(picture.getchannel(0) if picture.mode == "LA" else picture)
 
 
 def read_image(path: Path, rank: int) -> np.ndarray:
     image_header(path, rank)  # refuses all but planes
-    with _open_verified(path) as picture:
+    with _open_verified(path.read_bytes()) as picture:
         if picture.mode not in _GREY_MODES:
             return np.ascontiguousarray(np.moveaxis(np.asarray(picture.convert("RGB")), -1, 0))
         return np.array(picture.getchannel(0) if picture.mode == "LA" else picture)[None]
@@ -72,9 +79,8 @@ def write_image(path: Path, image: np.ndarray, like: Path | None) -> None:
     _save(path, pixels[0] if len(image) == 1 else np.moveaxis(pixels, 0, -1), like)
 
 
-def _open_verified(path: Path) -> Image.Image:
+def _open_verified(content: bytes) -> Image.Image:
     """Open a picture whose checksums are right; decoding alone would let flipped bits pass as pixels."""
-    content = path.read_bytes()
     with Image.open(BytesIO(content), formats=PICTURES) as picture:
         picture.verify()
     _refuse_missing_rows(content)
@@ -83,32 +89,23 @@ def _open_verified(path: Path) -> Image.Image:
 
 def _refuse_missing_rows(content: bytes) -> None:
     """Refuse a picture whose packed pixels end early, which decoders take for black ones."""
-    chunks = list(_chunks(content))
-    if content[:8] != _SIGNATURE or not chunks or chunks[0][0] != b"IHDR":
+    parts = list(chunks(content))
+    if content[:8] != SIGNATURE or not parts or parts[0][0] != b"IHDR":
         return  # another format under this name, which Pillow knows
-    width, height, depth, colours, _, _, interlaced = struct.unpack(">IIBBBBB", chunks[0][1])
+    width, height, depth, colours, _, _, interlaced = struct.unpack(">IIBBBBB", parts[0][1])
     bits = depth * {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[colours]
     sizes = [(width, height)]
     if interlaced:
         sizes = [(-(-(width - x) // dx), -(-(height - y) // dy)) for x, y, dx, dy in _ADAM7]
     expected = sum(rows * (1 + -(-columns * bits // 8)) for columns, rows in sizes if columns > 0)
     unpack, found = zlib.decompressobj(), 0
-    for name, data in chunks:
+    for name, data in parts:
         while name == b"IDAT" and data and found <= expected:
             found += len(unpack.decompress(data, 2**20))
             data = unpack.unconsumed_tail
     found += len(unpack.flush())
     if found < expected:
         raise InputError(f"its packed pixels end after {found} of {expected} bytes. The file is damaged; replace it.")
-
-
-def _chunks(content: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Name and data of each chunk of a PNG file."""
-    place = len(_SIGNATURE)
-    while place + 8 <= len(content):
-        length, name = struct.unpack(">I4s", content[place : place + 8])
-        yield name, content[place + 8 : place + 8 + length]
-        place += 12 + length
 
 
 def _refuse_colours(picture: Image.Image) -> None:
@@ -128,6 +125,9 @@ def _whole_numbers(array: np.ndarray) -> np.ndarray:
 
 
 def _save(path: Path, pixels: np.ndarray, like: Path | None) -> None:
+    if pixels.ndim == 2 and pixels.dtype == np.uint8:
+        path.write_bytes(pack_plane(pixels, None if like is None else resolution_of(like)))
+        return
     resolution = None
     if like is not None:
         with Image.open(like, formats=PICTURES) as source:
