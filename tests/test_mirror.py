@@ -66,6 +66,7 @@ TESTED_ELSEWHERE = {
     "fusion/folder/tables.py": "fusion/folder/test_folder.py",
     "fusion/stream/blocks.py": "fusion/stream/test_stream.py",  # which goes through all passes over a table
     "fusion/stream/pieces.py": "fusion/stream/test_stream.py",
+    "fusion/weighted.py": "fusion/test_wawa.py",
     "fusion/stream/results.py": "fusion/stream/test_stream.py",
     "fusion/stream/sums.py": "fusion/stream/test_stream.py",
     "fusion/other_answers/base.py": "fusion/other_answers/test_other_answers.py",  # what all models have from it

@@ -21,9 +21,9 @@ from annotruth.fusion.raters import diagonal_interval, share_interval
 from annotruth.fusion.votes import first_answers
 from annotruth.methods import Method, MethodModel
 from annotruth.nn import Confusion, one_hot_argmax
+from annotruth.parallel.memory import keep_freed_memory
 from annotruth.training.batches import loader
 from annotruth.training.datasets import MaskDataset
-from annotruth.training.memory import keep_freed_memory
 from annotruth.training.raters import hold
 from annotruth.validation import MISSING_PIXEL
 

@@ -28,6 +28,7 @@ from torch.utils.data import DataLoader
 import annotruth
 from annotruth.errors import AnnotruthError, InputError
 from annotruth.nn import training_together
+from annotruth.parallel.memory import keep_freed_memory
 from annotruth.parallel.signals import Request, Stopped, noting_signals
 from annotruth.training.batch_norm import shared_batch_norm
 from annotruth.training.batches import EpochSampler, loader
@@ -45,7 +46,6 @@ from annotruth.training.checkpoints import (
     remove_halves,
 )
 from annotruth.training.datasets import Items
-from annotruth.training.memory import keep_freed_memory
 from annotruth.training.module import History, MethodModule
 from annotruth.training.storage import RUN_FILE, run_identity, to_json
 from annotruth.validation import one_of

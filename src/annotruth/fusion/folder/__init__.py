@@ -58,6 +58,7 @@ from annotruth.io.kept import keeping_masks
 from annotruth.io.locks import only_writer
 from annotruth.parallel import MapFunction
 from annotruth.parallel.dask import open_cluster
+from annotruth.parallel.memory import keep_freed_memory
 from annotruth.parallel.threads import map_in_threads, thread_count, threads
 from annotruth.validation import MISSING_PIXEL
 
@@ -162,7 +163,7 @@ def fuse(
         raise InputError("Choose either jobs on this machine or a Dask cluster, not both.")
     refuse_used_folder(output, overwrite)
     known = None if gold is None else kind.find_truth(Path(gold))
-    with only_writer(output), keeping_masks(), threads(jobs or thread_count()):
+    with only_writer(output), keeping_masks(), keep_freed_memory(), threads(jobs or thread_count()):
         choice = _choose(kind, source, duplicates, options) if method == "auto" else None
         method, options = (method, options) if choice is None else (choice.method, choice.options)
         estimator = make_estimator(method, scope, options)
