@@ -12,7 +12,7 @@ from io import BytesIO
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
+from PIL import Image, UnidentifiedImageError
 
 from annotruth.errors import InputError
 from annotruth.io.formats.header import PICTURES, Header, coloured_mask, no_such_image
@@ -81,8 +81,11 @@ def write_image(path: Path, image: np.ndarray, like: Path | None) -> None:
 
 def _open_verified(content: bytes) -> Image.Image:
     """Open a picture whose checksums are right; decoding alone would let flipped bits pass as pixels."""
-    with Image.open(BytesIO(content), formats=PICTURES) as picture:
-        picture.verify()
+    try:
+        with Image.open(BytesIO(content), formats=PICTURES) as picture:
+            picture.verify()
+    except UnidentifiedImageError:  # whose words are of the place in memory
+        raise UnidentifiedImageError("cannot identify what kind of picture it is") from None
     _refuse_missing_rows(content)
     return Image.open(BytesIO(content), formats=PICTURES)
 
