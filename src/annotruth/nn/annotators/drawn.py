@@ -48,8 +48,8 @@ class DrawingAnnotators(AnnotatorModel):
         # as the others do.
         self.common = nn.Conv1d(features, classes, kernel_size=1)
         self.drawings = nn.Conv1d(features, raters * classes, kernel_size=1)
-        nn.init.zeros_(self.drawings.weight)
-        nn.init.zeros_(self.drawings.bias)
+        for weights in self.drawings.parameters():
+            nn.init.zeros_(weights)
 
     def forward(self, images: Tensor, raters: Tensor | None = None) -> Confusion:
         """Matrices of all raters, or of some (their positions)."""
