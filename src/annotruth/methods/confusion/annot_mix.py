@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.distributions import Beta
 
-from annotruth.errors import InputError
 from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
+from annotruth.methods.options import check_not_negative
 from annotruth.methods.registry import register
 from annotruth.nn import EmbeddedAnnotators, is_labelled, noisy_label_loss, rater_rows
 
@@ -41,8 +41,7 @@ class AnnotMix(Method[EmbeddedModel]):
     mixing: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.mixing < 0:
-            raise InputError(f"mixing must not be negative, as {self.mixing} is.")
+        check_not_negative(mixing=self.mixing)
 
     def annotator_model(self, spec: DataSpec) -> nn.Module:
         return EmbeddedAnnotators(spec.channels, spec.raters, spec.classes, spec.dims)

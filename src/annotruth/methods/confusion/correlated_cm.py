@@ -8,10 +8,10 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from annotruth.errors import InputError
 from annotruth.methods.anchor import Anchored, AnchoredModel, Foretells
 from annotruth.methods.base import Batch, DataSpec
 from annotruth.methods.inference import in_rounds
+from annotruth.methods.options import check_at_least
 from annotruth.methods.protocols import Samples
 from annotruth.methods.registry import register
 from annotruth.nn import CorrelatedAnnotators, CorrelatedConfusion
@@ -45,9 +45,7 @@ class CorrelatedCM(Samples, Foretells):
     samples: int = 8
 
     def __post_init__(self) -> None:
-        for option in ("rank", "samples"):
-            if getattr(self, option) < 1:
-                raise InputError(f"{option} must be at least 1, not {getattr(self, option)}.")
+        check_at_least(1, rank=self.rank, samples=self.samples)
 
     @property
     def foretells(self) -> bool:

@@ -8,8 +8,8 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from annotruth.errors import InputError
 from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
+from annotruth.methods.options import check_not_negative
 from annotruth.methods.registry import register
 from annotruth.nn import GlobalAnnotators, is_labelled, noisy_label_loss
 from annotruth.validation import one_of
@@ -42,8 +42,7 @@ class GeoCrowdNet(Method[MethodModel]):
 
     def __post_init__(self) -> None:
         one_of(self.volume, ("truth", "raters"), "volume")
-        if self.volume_weight < 0:
-            raise InputError(f"volume_weight must not be negative, as {self.volume_weight} is.")
+        check_not_negative(volume_weight=self.volume_weight)
 
     def annotator_model(self, spec: DataSpec) -> nn.Module:
         return GlobalAnnotators(spec.raters, spec.classes)

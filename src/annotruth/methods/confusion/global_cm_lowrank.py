@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from annotruth.errors import InputError
 from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
+from annotruth.methods.options import check_at_least
 from annotruth.methods.protocols import Stages
 from annotruth.methods.registry import register
 from annotruth.methods.warmup import check_share, loss_at_their_word
@@ -38,8 +38,7 @@ class GlobalCMLowRank(Stages, Method[MethodModel]):
     warmup: float = 0.15
 
     def __post_init__(self) -> None:
-        if self.rank < 1:
-            raise InputError(f"rank must be at least 1, not {self.rank}.")
+        check_at_least(1, rank=self.rank)
         check_share("warmup", self.warmup)
 
     def annotator_model(self, spec: DataSpec) -> nn.Module:

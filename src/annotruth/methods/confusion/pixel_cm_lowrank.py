@@ -11,6 +11,7 @@ from annotruth.errors import InputError
 from annotruth.methods.anchor import Anchored, Foretells
 from annotruth.methods.base import Batch, DataSpec
 from annotruth.methods.confusion.pixel_cm import EARLY_PACE
+from annotruth.methods.options import check_at_least
 from annotruth.methods.registry import register
 from annotruth.methods.warmup import WarmUp, WarmUpModel, check_warmup
 from annotruth.nn import DrawingAnnotators, LowRankAnnotators
@@ -48,8 +49,7 @@ class PixelCMLowRank(Foretells):
     def __post_init__(self) -> None:
         one_of(self.trace, ("posterior", "plain"), "trace")
         check_warmup(self.name, self.warmup, ("drawings",))
-        if self.rank < 1:
-            raise InputError(f"rank must be at least 1, not {self.rank}.")
+        check_at_least(1, rank=self.rank)
         if self.rater_features:
             raise InputError("pixel-cm-lowrank takes no rater_features; pixel-cm and global-cm do.")
 

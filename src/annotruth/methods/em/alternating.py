@@ -13,10 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from annotruth.errors import InputError
 from annotruth.fusion.em import confusion_from_counts
 from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
 from annotruth.methods.em.steps import add_counts, cross_entropy, label_posterior, label_shares
+from annotruth.methods.options import check_at_least
 from annotruth.methods.protocols import Stages
 from annotruth.nn import KnownAnnotators, noisy_label_loss, one_pixel_axis
 
@@ -62,8 +62,7 @@ class Alternating(Stages, Method[A]):
     em_steps: int = 10
 
     def __post_init__(self) -> None:
-        if self.em_steps < 1:
-            raise InputError(f"em_steps must be at least 1, not {self.em_steps}.")
+        check_at_least(1, em_steps=self.em_steps)
 
     def annotator_model(self, spec: DataSpec) -> nn.Module:
         return KnownAnnotators(spec.raters, spec.classes)

@@ -12,8 +12,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from annotruth.errors import InputError
 from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
+from annotruth.methods.options import check_at_least, check_not_negative
 from annotruth.methods.protocols import PredictsRaters, Samples, Stages
 from annotruth.methods.registry import register
 from annotruth.methods.warmup import check_share
@@ -165,12 +165,8 @@ class DPersona(Stages, Samples, PredictsRaters, Method[DPersonaModel]):
     samples: int = 100
 
     def __post_init__(self) -> None:
-        for option in ("latent", "samples"):
-            if getattr(self, option) < 1:
-                raise InputError(f"{option} must be at least 1, not {getattr(self, option)}.")
-        for option in ("beta", "bound"):
-            if getattr(self, option) < 0:
-                raise InputError(f"{option} must not be negative, as {getattr(self, option)} is.")
+        check_at_least(1, latent=self.latent, samples=self.samples)
+        check_not_negative(beta=self.beta, bound=self.bound)
         check_share("stage_one", self.stage_one)
 
     def build(self, spec: DataSpec, network: nn.Module | None = None) -> DPersonaModel:

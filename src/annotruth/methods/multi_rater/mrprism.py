@@ -25,6 +25,7 @@ from annotruth.methods.multi_rater.prism_model import (
     trust_of,
     trusted,
 )
+from annotruth.methods.options import check_at_least, check_not_negative
 from annotruth.methods.protocols import AnswersQuestions, FusesLabels, ShowsPanels, Stages
 from annotruth.methods.registry import register
 from annotruth.nn import Confusion, PixelConfusion, is_labelled
@@ -103,14 +104,11 @@ class MrPrism(Stages, AnswersQuestions, FusesLabels, ShowsPanels, Method[PrismMo
     def __post_init__(self) -> None:
         one_of(self.fusion, RULES, "fusion")
         one_of(self.integration, tuple(INTEGRATIONS), "integration")
-        for option in ("recurrences", "shuffles"):
-            if getattr(self, option) < 1:
-                raise InputError(f"{option} must be at least 1, not {getattr(self, option)}.")
+        check_at_least(1, recurrences=self.recurrences, shuffles=self.shuffles)
         one_of(self.head_loss, ("multi-head", "shuffle", "both"), "head_loss")
         if not 0 < self.slips < 1:
             raise InputError(f"slips must lie between 0 and 1, not be {self.slips}.")
-        if self.shuffle_weight < 0:
-            raise InputError(f"shuffle_weight must not be negative, as {self.shuffle_weight} is.")
+        check_not_negative(shuffle_weight=self.shuffle_weight)
 
     def check(self, annotations: Annotations) -> None:
         if len(annotations.raters) < 2:

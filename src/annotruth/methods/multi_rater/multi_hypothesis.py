@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from annotruth.errors import InputError
 from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
 from annotruth.methods.inference import in_rounds
+from annotruth.methods.options import check_at_least
 from annotruth.methods.protocols import Samples
 from annotruth.methods.registry import register
 from annotruth.nn import class_index, is_labelled, unet
@@ -51,8 +52,7 @@ class MultiHypothesis(Samples, Method[Hypotheses]):
     relaxation: float = 0.1
 
     def __post_init__(self) -> None:
-        if self.hypotheses < 2:
-            raise InputError(f"hypotheses must be at least 2, not {self.hypotheses}.")
+        check_at_least(2, hypotheses=self.hypotheses)
         if not 0 <= self.relaxation < 1:
             raise InputError(f"relaxation is a share, 0 ≤ relaxation < 1, not {self.relaxation}.")
 

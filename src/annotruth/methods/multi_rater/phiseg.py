@@ -13,8 +13,8 @@ from monai.networks.blocks import Convolution
 from torch import Tensor, nn
 from torch.distributions import Normal, kl_divergence
 
-from annotruth.errors import InputError
 from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
+from annotruth.methods.options import check_at_least, check_not_negative
 from annotruth.methods.protocols import Samples
 from annotruth.methods.registry import register
 from annotruth.nn import NetworkPlan, class_index, is_labelled, unet
@@ -210,11 +210,9 @@ class PHiSeg(Samples, Method[PHiSegModel]):
     samples: int = 16
 
     def __post_init__(self) -> None:
-        for option, least in (("levels", 2), ("latent", 1), ("samples", 1)):
-            if getattr(self, option) < least:
-                raise InputError(f"{option} must be at least {least}, not {getattr(self, option)}.")
-        if self.beta < 0:
-            raise InputError(f"beta must not be negative, as {self.beta} is.")
+        check_at_least(2, levels=self.levels)
+        check_at_least(1, latent=self.latent, samples=self.samples)
+        check_not_negative(beta=self.beta)
 
     def build(self, spec: DataSpec, network: nn.Module | None = None) -> PHiSegModel:
         truth = LatentHierarchy(spec, self.latent, self.levels, self.samples, network)

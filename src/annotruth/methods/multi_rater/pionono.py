@@ -15,6 +15,7 @@ from torch.distributions import Normal, kl_divergence
 from annotruth.errors import InputError
 from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
 from annotruth.methods.inference import in_rounds
+from annotruth.methods.options import check_at_least
 from annotruth.methods.protocols import PredictsRaters, Samples
 from annotruth.methods.registry import register
 from annotruth.nn import class_index, is_labelled, one_pixel_axis, unet
@@ -123,9 +124,7 @@ class Pionono(Samples, PredictsRaters, Method[PiononoModel]):
     samples: int = 8
 
     def __post_init__(self) -> None:
-        for option in ("latent", "samples"):
-            if getattr(self, option) < 1:
-                raise InputError(f"{option} must be at least 1, not {getattr(self, option)}.")
+        check_at_least(1, latent=self.latent, samples=self.samples)
         if self.beta < 0 or self.prior_deviation <= 0:
             raise InputError(
                 f"beta must not be negative and prior_deviation must be above 0, not {self.beta} and "

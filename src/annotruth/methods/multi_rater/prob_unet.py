@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from annotruth.errors import InputError
 from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
+from annotruth.methods.options import check_at_least, check_not_negative
 from annotruth.methods.protocols import Samples
 from annotruth.methods.registry import register
 from annotruth.nn import ProbabilisticUNet
@@ -45,11 +45,8 @@ class ProbUNet(Samples, Method[ProbUNetModel]):
     samples: int = 16
 
     def __post_init__(self) -> None:
-        for option in ("latent", "samples"):
-            if getattr(self, option) < 1:
-                raise InputError(f"{option} must be at least 1, not {getattr(self, option)}.")
-        if self.beta < 0:
-            raise InputError(f"beta must not be negative, as {self.beta} is.")
+        check_at_least(1, latent=self.latent, samples=self.samples)
+        check_not_negative(beta=self.beta)
 
     def build(self, spec: DataSpec, network: nn.Module | None = None) -> ProbUNetModel:
         truth = ProbabilisticUNet(

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from annotruth.errors import InputError
 from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
+from annotruth.methods.options import check_at_least
 from annotruth.methods.protocols import Samples
 from annotruth.methods.registry import register
 from annotruth.nn import StochasticUNet
@@ -40,9 +40,7 @@ class SSN(Samples, Method[SSNModel]):
     samples: int = 20
 
     def __post_init__(self) -> None:
-        for option in ("rank", "samples"):
-            if getattr(self, option) < 1:
-                raise InputError(f"{option} must be at least 1, not {getattr(self, option)}.")
+        check_at_least(1, rank=self.rank, samples=self.samples)
 
     def build(self, spec: DataSpec, network: nn.Module | None = None) -> SSNModel:
         truth = StochasticUNet(spec.channels, spec.classes, spec.dims, self.rank, self.samples, network, spec.network)

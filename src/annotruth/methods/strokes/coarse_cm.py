@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
+from annotruth.methods.options import check_not_negative
 from annotruth.methods.protocols import LearnsFromTruth, ShowsPanels, Stages
 from annotruth.methods.registry import register
 from annotruth.methods.strokes.drawings import both_drawings, check_strokes
@@ -116,8 +117,7 @@ class CoarseCM(Stages, LearnsFromTruth, ShowsPanels, Method[CoarseModel]):
         one_of(self.trace, ("posterior", "plain"), "trace")
         if not 0 <= self.warmup <= 1:
             raise InputError(f"warmup is a share of the training, 0 ≤ warmup ≤ 1, not {self.warmup}.")
-        if self.smoothness < 0:
-            raise InputError(f"smoothness must not be negative, as {self.smoothness} is.")
+        check_not_negative(smoothness=self.smoothness)
 
     def check(self, annotations: Annotations) -> None:
         check_strokes(annotations, self.unmarked == "background", self.negatives)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from annotruth.errors import InputError
 from annotruth.methods.base import Batch, MethodModel
+from annotruth.methods.options import check_not_negative
 from annotruth.methods.registry import register
 from annotruth.methods.strokes.partial_ce import PartialCE, stroke_loss
 from annotruth.nn import is_labelled
@@ -37,8 +37,7 @@ class CycleMix(PartialCE):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.consistency < 0:
-            raise InputError(f"consistency must not be negative, as {self.consistency} is.")
+        check_not_negative(consistency=self.consistency)
 
     def loss(self, model: MethodModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
         log_truth = model.log_truth(batch.images)

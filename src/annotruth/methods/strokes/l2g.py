@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from annotruth.errors import InputError
 from annotruth.methods.base import Batch, DataSpec, MethodModel
+from annotruth.methods.options import check_not_negative
 from annotruth.methods.registry import register
 from annotruth.methods.strokes.box_sup import BoxMethod
 from annotruth.methods.warmup import loss_at_their_word
@@ -52,8 +52,7 @@ class LocalToGlobal(BoxMethod[LocalGlobalModel]):
     transfer: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.transfer < 0:
-            raise InputError(f"transfer must not be negative, as {self.transfer} is.")
+        check_not_negative(transfer=self.transfer)
 
     def build(self, spec: DataSpec, network: nn.Module | None = None) -> LocalGlobalModel:
         truth = network if network is not None else self.truth_model(spec)

@@ -7,8 +7,8 @@ from typing import Literal
 
 from torch import Tensor
 
-from annotruth.errors import InputError
 from annotruth.methods.base import Batch, MethodModel
+from annotruth.methods.options import check_not_negative
 from annotruth.methods.registry import register
 from annotruth.methods.strokes.partial_ce import PartialCE, stroke_loss
 from annotruth.nn import is_labelled, smoothness_loss
@@ -41,8 +41,7 @@ class ScribbleSup(PartialCE):
     def __post_init__(self) -> None:
         super().__post_init__()
         one_of(self.regulariser, ("crf", "entropy"), "regulariser")
-        if self.weight < 0:
-            raise InputError(f"weight must not be negative, as {self.weight} is.")
+        check_not_negative(weight=self.weight)
 
     def loss(self, model: MethodModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
         log_truth = model.log_truth(batch.images)
