@@ -28,7 +28,8 @@ class Clean(Method[MethodModel]):
     def check(self, annotations: Annotations) -> None:
         if not annotations.has_truth:
             raise InputError(
-                "The method clean learns from the truth, and these annotations carry none (truth/, or truth=)."
+                "The method clean learns from the truth, and these annotations carry none (truth/, or truth=). "
+                "Without it use majority."
             )
 
     def mask_targets(self, annotations: Annotations, index: int) -> Tensor:

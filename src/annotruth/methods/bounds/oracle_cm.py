@@ -58,7 +58,7 @@ class OracleCM(Prepares, KnowsConfusion, Method[OracleModel]):
         elif not annotations.has_truth:
             raise InputError(
                 "The method oracle-cm needs the raters' confusion matrices (matrices=), or the truth (truth/) to count "
-                "them from; there is neither."
+                "them from; there is neither. Use global-cm, which learns them."
             )
 
     def annotator_model(self, spec: DataSpec) -> nn.Module:

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from annotruth.data.annotations import Annotations
 from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
 from annotruth.methods.multi_rater.prism_model import (
     MAX_CONFIDENCE,
@@ -19,6 +20,7 @@ from annotruth.methods.multi_rater.prism_model import (
     trust_of,
     trusted,
 )
+from annotruth.methods.needs import need_several_raters
 from annotruth.methods.protocols import AnswersQuestions
 from annotruth.methods.registry import register
 from annotruth.nn import is_labelled
@@ -75,6 +77,9 @@ class MRNet(AnswersQuestions, Method[ExpertnessModel]):
     summary = "a network told how expert each rater is, by a ConvLSTM"
     tasks = ("masks",)
     questions = ("confidences",)
+
+    def check(self, annotations: Annotations) -> None:
+        need_several_raters(annotations, self.name, "is told whom of the raters to trust more")
 
     def predict_options(self, raters: Sequence[str], asked: Mapping[str, Any]) -> dict[str, Any]:
         return {"trust": trust_of(asked["confidences"], raters)} if asked else {}

@@ -25,6 +25,7 @@ from annotruth.methods.multi_rater.prism_model import (
     trust_of,
     trusted,
 )
+from annotruth.methods.needs import need_several_raters
 from annotruth.methods.options import check_at_least, check_not_negative
 from annotruth.methods.protocols import AnswersQuestions, FusesLabels, ShowsPanels, Stages
 from annotruth.methods.registry import register
@@ -111,11 +112,7 @@ class MrPrism(Stages, AnswersQuestions, FusesLabels, ShowsPanels, Method[PrismMo
         check_not_negative(shuffle_weight=self.shuffle_weight)
 
     def check(self, annotations: Annotations) -> None:
-        if len(annotations.raters) < 2:
-            raise InputError(
-                f"The method mrprism weighs raters against each other, and there is only {annotations.raters[0]}. "
-                "Use majority for the labels of one rater."
-            )
+        need_several_raters(annotations, self.name, "weighs raters against each other")
 
     def predict_options(self, raters: Sequence[str], asked: Mapping[str, Any]) -> dict[str, Any]:
         options = dict(asked)

@@ -191,6 +191,9 @@ class PHiSeg(Samples, Method[PHiSegModel]):
     latents alone. Here the coarsest level is one point, and the features of a U-Net (or of your own network) join the
     finest one. Each step learns from all drawings of an image, not from one picked at random.
 
+    In this small form its drawings are nearer to the raters' than one mask for all is, but on digits they were no
+    nearer than those of prob-unet, which is cheaper.
+
     Options
     -------
     levels : at how many resolutions there are latents, the whole picture among them

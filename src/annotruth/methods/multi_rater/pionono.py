@@ -12,9 +12,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.distributions import Normal, kl_divergence
 
+from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
 from annotruth.methods.inference import in_rounds
+from annotruth.methods.needs import need_several_raters
 from annotruth.methods.options import check_at_least
 from annotruth.methods.protocols import PredictsRaters, Samples
 from annotruth.methods.registry import register
@@ -130,6 +132,9 @@ class Pionono(Samples, PredictsRaters, Method[PiononoModel]):
                 f"beta must not be negative and prior_deviation must be above 0, not {self.beta} and "
                 f"{self.prior_deviation}."
             )
+
+    def check(self, annotations: Annotations) -> None:
+        need_several_raters(annotations, self.name, "tells raters apart by what they draw", "prob-unet or majority")
 
     def build(self, spec: DataSpec, network: nn.Module | None = None) -> PiononoModel:
         truth = RaterGaussians(spec, self.latent, self.prior_deviation, self.samples, network)
