@@ -7,6 +7,7 @@ from itertools import pairwise
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call
+from torch.nn.utils.parametrizations import spectral_norm
 
 WIDTHS = (16, 32, 64)
 """Channels of the discriminator's layers, each of half the resolution."""
@@ -15,6 +16,8 @@ WIDTHS = (16, 32, 64)
 class PatchDiscriminator(nn.Module):
     """Scores (batch, 1, *patches) of maps (batch, channels, *spatial): above 0 where a patch looks real (PatchGAN).
 
+    With ``bounded``, a small change of a map changes its scores but little (spectral normalisation, Miyato et al. 2018).
+
     Examples
     --------
     >>> import torch
@@ -22,13 +25,16 @@ class PatchDiscriminator(nn.Module):
     torch.Size([3, 1, 4, 4])
     """
 
-    def __init__(self, channels: int, dims: int = 2) -> None:
+    def __init__(self, channels: int, dims: int = 2, bounded: bool = False) -> None:
         super().__init__()
         convolution = nn.Conv2d if dims == 2 else nn.Conv3d
         layers: list[nn.Module] = []
         for before, after in pairwise((channels, *WIDTHS)):
             layers += [convolution(before, after, kernel_size=3, stride=2, padding=1), nn.LeakyReLU(0.2)]
         self.layers = nn.Sequential(*layers, convolution(WIDTHS[-1], 1, kernel_size=1))
+        for layer in self.layers:
+            if bounded and isinstance(layer, convolution):
+                spectral_norm(layer)
 
     def forward(self, maps: Tensor) -> Tensor:
         return self.layers(maps)

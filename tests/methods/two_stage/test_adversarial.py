@@ -52,10 +52,11 @@ def test_real_maps_are_the_votes_or_those_of_the_labelled_domain():
     mixed = torch.where(labelled[:, None], drawn, made)
     for domains, shown in (("one", (mixed, made, first, first)), ("two", (made, made, first, second))):
         method = make_method("posal", "masks", {"domains": domains, "adversarial": 0.3})
-        model = method.build(SPEC, nn.Conv2d(1, 2, 3, padding=1))
+        model = method.build(SPEC, nn.Conv2d(1, 2, 3, padding=1)).eval()
         fools, judges = adversarial_losses(model.truth.judges["mask"], *shown)
-        found = method.judged(model, {"mask": drawn}, {"mask": made}, labelled)
-        torch.testing.assert_close(found, 0.3 * fools + judges)
+        for progress, say in ((0.1, {"one": 0.2, "two": 1.0}[domains]), (0.5, 1.0), (1.0, 1.0)):
+            found = method.judged(model, {"mask": drawn}, {"mask": made}, labelled, progress)
+            torch.testing.assert_close(found, 0.3 * say * fools + judges)
 
 
 @pytest.mark.filterwarnings("ignore::annotruth.errors.AnnotruthWarning")

@@ -36,7 +36,7 @@ def test_what_is_not_labelled_has_no_boundary():
 def test_the_loss_adds_mask_boundary_and_what_is_found_out():
     torch.manual_seed(0)
     method = make_method("beal", "masks", {"boundary": 0.5, "adversarial": 0.2})
-    model = method.build(DataSpec(channels=1, raters=3, classes=2, dims=2), nn.Conv2d(1, 2, 3, padding=1))
+    model = method.build(DataSpec(channels=1, raters=3, classes=2, dims=2), nn.Conv2d(1, 2, 3, padding=1)).eval()
     labels = torch.randint(0, 2, (2, 1, 9, 8), dtype=torch.uint8)
     labels[1, 0, 2:4] = 255
     batch = Batch(torch.rand(2, 1, 9, 8), labels)
@@ -46,7 +46,7 @@ def test_the_loss_adds_mask_boundary_and_what_is_found_out():
     contour = blurred_contour(vote, 2)
     entropy = nn.functional.cross_entropy(scores.movedim(1, -1)[known], vote[known].long())
     real = {"boundary": contour, "entropy": torch.zeros(2, 2, 9, 8)}
-    judged = method.judged(model, real, {"boundary": edges, "entropy": -truth * truth.log()}, known)
+    judged = method.judged(model, real, {"boundary": edges, "entropy": -truth * truth.log()}, known, 0.5)
     expected = entropy + 0.5 * ((edges - contour)[:, 0][known] ** 2).mean() + judged
     loss, likelihood = method.loss(model, batch, 0.5)
     torch.testing.assert_close(loss, expected)
@@ -54,12 +54,12 @@ def test_the_loss_adds_mask_boundary_and_what_is_found_out():
 
 
 @pytest.mark.filterwarnings("ignore::annotruth.errors.AnnotruthWarning")
-def test_judged_masks_are_decided():
-    """Measured 0.87 and 0.74: masks are no better at one threshold, but at all of them."""
+def test_judged_masks_are_decided_and_ten_times_the_weight_does_no_harm():
+    """Measured 0.74 unjudged, 0.89 by default, 0.88 with ten times the weight, where masks used to vanish."""
     images, truth, _ = noisy_digits(60)
     annotations = simulate_masks(truth[:30], ["good", "good", "over"]).annotations(images=images[:30])
     scores = {}
-    for weight in (0.0, 0.01):
+    for weight in (0.0, 0.01, 0.1):
         torch.manual_seed(0)
         network = nn.Sequential(
             nn.Conv2d(1, 8, 5, padding=2), nn.ReLU(), nn.Conv2d(8, 8, 5, padding=2), nn.ReLU(), nn.Conv2d(8, 2, 1)
@@ -69,7 +69,7 @@ def test_judged_masks_are_decided():
             adversarial=weight,
         )  # fmt: skip
         scores[weight] = soft_dice(model.fit(annotations).predict_proba(images[30:])[:, 1], truth[30:].astype(float))
-    assert scores[0.01] > scores[0.0] + 0.05
+    assert min(scores[0.01], scores[0.1]) > scores[0.0] + 0.05
 
 
 def test_a_negative_weight_is_refused():

@@ -31,13 +31,13 @@ def test_unevenness_is_a_mean_over_direct_neighbours_of_one_label():
 def test_the_loss_adds_overlap_evenness_and_what_is_found_out():
     torch.manual_seed(0)
     method = make_method("posal", "masks", {"smoothness": 0.5, "adversarial": 0.2})
-    model = method.build(DataSpec(channels=1, raters=3, classes=2, dims=2), nn.Conv2d(1, 2, 3, padding=1))
+    model = method.build(DataSpec(channels=1, raters=3, classes=2, dims=2), nn.Conv2d(1, 2, 3, padding=1)).eval()
     labels = torch.randint(0, 2, (2, 1, 9, 8), dtype=torch.uint8)
     labels[1, 0, 2:4] = 255
     batch = Batch(torch.rand(2, 1, 9, 8), labels)
     log_truth, vote = model.log_truth(batch.images), labels[:, 0]
     known = vote != 255
-    judged = method.judged(model, {"mask": one_hot(vote, 2)}, {"mask": log_truth.exp()}, known)
+    judged = method.judged(model, {"mask": one_hot(vote, 2)}, {"mask": log_truth.exp()}, known, 0.5)
     expected = dice_loss(log_truth, vote) + 0.5 * unevenness(log_truth.exp(), vote) + judged
     loss, likelihood = method.loss(model, batch, 0.5)
     torch.testing.assert_close(loss, expected)

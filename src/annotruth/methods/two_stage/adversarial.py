@@ -12,8 +12,9 @@ from torch import Tensor, nn
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
 from annotruth.methods.base import M, MethodModel
+from annotruth.methods.options import check_not_negative
 from annotruth.methods.two_stage.majority import OnVote
-from annotruth.nn.adversarial import adversarial_losses
+from annotruth.nn.adversarial import PatchDiscriminator, adversarial_losses
 from annotruth.validation import MISSING_PIXEL, one_of
 
 
@@ -38,8 +39,10 @@ class JudgedModel(MethodModel):
 class Adversarial(OnVote[M]):
     """The network learns to make maps that a discriminator cannot tell from real ones.
 
-    With one domain, real maps are those of the vote. With two, what nobody labelled is the target domain, and real maps
-    are the network's own of items that somebody labelled.
+    With one domain, real maps are those of the vote. Those are hard and the network's soft, so that a discriminator
+    finds them out whatever they show, and the network would learn to be sure that there is nothing: so discriminators
+    are bounded, and their say rises over the first half of the training. With two domains, what nobody labelled is the
+    target domain, and real maps are the network's own of items that somebody labelled.
 
     Options
     -------
@@ -54,8 +57,7 @@ class Adversarial(OnVote[M]):
 
     def __post_init__(self) -> None:
         one_of(self.domains, ("one", "two"), "domains")
-        if self.adversarial < 0:
-            raise InputError(f"adversarial must not be negative, as {self.adversarial} is.")
+        check_not_negative(adversarial=self.adversarial)
 
     def check(self, annotations: Annotations) -> None:
         if self.domains == "one":
@@ -68,8 +70,17 @@ class Adversarial(OnVote[M]):
                 f"domain, items that nobody did; here {lack}. Add such items, or use domains='one', or majority."
             )
 
+    def judge(self, channels: int, dims: int) -> PatchDiscriminator:
+        """A discriminator of maps with so many channels."""
+        return PatchDiscriminator(channels, dims, bounded=self.domains == "one")
+
     def judged(
-        self, model: JudgedModel, real: Mapping[str, Tensor], fake: Mapping[str, Tensor], labelled: Tensor
+        self,
+        model: JudgedModel,
+        real: Mapping[str, Tensor],
+        fake: Mapping[str, Tensor],
+        labelled: Tensor,
+        progress: float,
     ) -> Tensor:
         """What discriminators add to the loss.
 
@@ -77,8 +88,10 @@ class Adversarial(OnVote[M]):
         ----------
         real, fake : by discriminator, maps (items, channels, *spatial) of the vote, and of the network
         labelled : (items, *spatial) where the vote says something; elsewhere the network's map stands for it
+        progress : of the training, from 0 to 1
         """
         source = labelled.flatten(1).any(dim=1).float()
+        weight = self.adversarial * (min(2 * progress, 1.0) if self.domains == "one" else 1.0)
         total = source.new_zeros(())
         for name, judge in model.truth.judges.items():
             made = fake[name]
@@ -87,5 +100,5 @@ class Adversarial(OnVote[M]):
             else:
                 drawn = torch.where(labelled.unsqueeze(1), real[name], made)
                 fools, judges = adversarial_losses(judge, drawn, made, source, source)
-            total = total + self.adversarial * fools + judges
+            total = total + weight * fools + judges
         return total

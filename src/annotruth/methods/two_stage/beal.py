@@ -8,12 +8,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from annotruth.errors import InputError
 from annotruth.methods.base import Batch, DataSpec
+from annotruth.methods.options import check_not_negative
 from annotruth.methods.registry import register
 from annotruth.methods.two_stage.adversarial import Adversarial, Judged, JudgedModel
 from annotruth.nn import is_labelled, noisy_label_loss, unet
-from annotruth.nn.adversarial import PatchDiscriminator
 from annotruth.nn.labels import one_hot
 
 FEATURES = 16
@@ -71,11 +70,10 @@ class BEAL(Adversarial[JudgedModel]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.boundary < 0:
-            raise InputError(f"boundary must not be negative, as {self.boundary} is.")
+        check_not_negative(boundary=self.boundary)
 
     def build(self, spec: DataSpec, network: nn.Module | None = None) -> JudgedModel:
-        judges = {"boundary": PatchDiscriminator(1, spec.dims), "entropy": PatchDiscriminator(spec.classes, spec.dims)}
+        judges = {"boundary": self.judge(1, spec.dims), "entropy": self.judge(spec.classes, spec.dims)}
         return JudgedModel(Judged(BoundaryNetwork(spec, network), judges), self.annotator_model(spec))
 
     def loss(self, model: JudgedModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
@@ -88,7 +86,7 @@ class BEAL(Adversarial[JudgedModel]):
         loss = loss + self.boundary * off.sum() / labelled.sum().clamp_min(1)
         real = {"boundary": contour, "entropy": torch.zeros_like(log_truth)}
         fake = {"boundary": edges, "entropy": -log_truth.exp() * log_truth}
-        return loss + self.judged(model, real, fake, labelled), likelihood
+        return loss + self.judged(model, real, fake, labelled, progress), likelihood
 
 
 def blurred_contour(labels: Tensor, classes: int) -> Tensor:

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from annotruth.errors import InputError
 from annotruth.methods.base import Batch, DataSpec
+from annotruth.methods.options import check_not_negative
 from annotruth.methods.registry import register
 from annotruth.methods.two_stage.adversarial import Adversarial, Judged, JudgedModel
 from annotruth.nn import class_index, dice_loss, is_labelled, noisy_label_loss
-from annotruth.nn.adversarial import PatchDiscriminator
 from annotruth.nn.labels import one_hot
 
 
@@ -21,7 +20,9 @@ class POSAL(Adversarial[JudgedModel]):
     """Overlap with the vote, probabilities that are even inside a class, and masks that look real in every patch.
 
     By default the single-domain form: discriminators learn to tell the network's masks from those of the vote. With two
-    domains, as in the paper, they learn to tell masks of the other domain from those of the labelled one.
+    domains, as in the paper, they learn to tell masks of the other domain from those of the labelled one. That is where
+    it gains: pictures that nobody labelled. With one domain it was no better than its own network unjudged in small
+    trials.
 
     Options
     -------
@@ -36,12 +37,11 @@ class POSAL(Adversarial[JudgedModel]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.smoothness < 0:
-            raise InputError(f"smoothness must not be negative, as {self.smoothness} is.")
+        check_not_negative(smoothness=self.smoothness)
 
     def build(self, spec: DataSpec, network: nn.Module | None = None) -> JudgedModel:
         network = self.truth_model(spec) if network is None else network
-        judges = {"mask": PatchDiscriminator(spec.classes, spec.dims)}
+        judges = {"mask": self.judge(spec.classes, spec.dims)}
         return JudgedModel(Judged(network, judges), self.annotator_model(spec))
 
     def loss(self, model: JudgedModel, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
@@ -50,7 +50,7 @@ class POSAL(Adversarial[JudgedModel]):
         classes = log_truth.shape[1]
         loss = dice_loss(log_truth, vote) + self.smoothness * unevenness(log_truth.exp(), vote)
         real, fake = {"mask": one_hot(vote, classes)}, {"mask": log_truth.exp()}
-        return loss + self.judged(model, real, fake, is_labelled(vote, classes)), likelihood
+        return loss + self.judged(model, real, fake, is_labelled(vote, classes), progress), likelihood
 
 
 def unevenness(probabilities: Tensor, labels: Tensor) -> Tensor:
