@@ -16,7 +16,7 @@ WIDTHS = (16, 32, 64)
 class PatchDiscriminator(nn.Module):
     """Scores (batch, 1, *patches) of maps (batch, channels, *spatial): above 0 where a patch looks real (PatchGAN).
 
-    With ``bounded``, a small change of a map changes its scores but little (spectral normalisation, Miyato et al. 2018).
+    With ``bounded``, a small change of a map changes scores but little (spectral normalisation, Miyato et al. 2018).
 
     Examples
     --------
