@@ -122,10 +122,7 @@ def _from_fusion(
         )
     if annotations.kind == "labels":
         return table_posteriors(fused), fused.labelled_counts_
-    return (
-        mask_posteriors(fused, annotations.item_masks, lambda done, total: progress("Looking", done, total)),
-        fused.labelled_counts_,
-    )
+    return mask_posteriors(fused, lambda done, total: progress("Looking", done, total)), fused.labelled_counts_
 
 
 def _refuse_unbuyable(known: ItemPosteriors, cost: Prices, capacity: np.ndarray, budget: float) -> None:
