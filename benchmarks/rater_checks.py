@@ -66,7 +66,7 @@ def spammer_rows(seeds: range) -> Iterator[Row]:
     who, said = np.concatenate(truly), np.concatenate(called)
     details = {
         "called of spammers": f"{said[who].mean():.3f}", "stated": f"{np.concatenate(caught)[who].mean():.3f}",
-        "called of others": f"{said[~who].mean():.4f}", "stated of ordinary raters": "0.01",
+        "called of others": f"{said[~who].mean():.4f}", "stated of honest raters": "0.01 at most",
     }  # fmt: skip
     area = float(roc_auc_score(who, np.concatenate(scores)))
     yield Row(f"Spammers, {ANSWERS} answers each", "", area, "area under the ROC", AREA, details=details)

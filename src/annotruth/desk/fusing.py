@@ -14,7 +14,7 @@ from scipy import ndimage
 
 from annotruth.choosing.queue.fusing import usual_estimator
 from annotruth.choosing.queue.posteriors import ItemPosteriors, shared_items, shrink, table_posteriors
-from annotruth.choosing.queue.regions import CERTAIN, describe_regions, foreground_size
+from annotruth.choosing.queue.regions import CERTAIN, describe_regions, foreground_size, wary_posterior
 from annotruth.desk.study import Study
 from annotruth.fusion.base import FusionEstimator
 from annotruth.fusion.em import confusion_from_counts
@@ -129,7 +129,7 @@ class MaskFusion:
         votes = join_votes([doubt.votes for doubt in found])
         case = np.repeat(np.arange(len(found)), [doubt.votes.n_rows for doubt in found])
         before = np.concatenate([doubt.unsure for doubt in found])
-        posterior = self._estimator.posterior(votes, state)
+        posterior = wary_posterior(self._estimator, votes, state)
         edges = pairwise(np.searchsorted(case, np.arange(len(found) + 1)))
         foreground = [foreground_size(posterior[a:b].T, votes.weight[a:b]) for a, b in edges]
         weight = votes.weight / np.array(foreground)[case]
@@ -222,7 +222,7 @@ class MaskFusion:
         assert self._sober is not None
         annotations, gold = self.study.annotations, self._gold(index)
         case = self._estimator.read_case(annotations, index, gold, self._patterns[index])
-        posterior = self._estimator.posterior(case.votes, self._sober)
+        posterior = wary_posterior(self._estimator, case.votes, self._sober)
         self._doubt[index] = find_case_doubt(case, posterior, self.study.base.classes)
 
 

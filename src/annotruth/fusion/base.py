@@ -506,6 +506,11 @@ class FusionEstimator(Parameters):
         batch, local = self._masks.find(index)
         return batch.annotations.shape(local)
 
+    def case(self, index: int) -> Case:
+        """One case: its tuples of votes, and its pixels, which are read when they are needed."""
+        self._check_fitted()
+        return self._masks.case(index)
+
     def with_confusion(self, confusion: np.ndarray) -> Self:
         """The same estimator, whose posteriors follow from other matrices (raters, classes, classes) of the raters.
 

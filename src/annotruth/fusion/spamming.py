@@ -14,7 +14,9 @@ from annotruth.fusion.em import log_of
 from annotruth.metrics import skill
 
 LEVEL = 0.01
-"""How often, at most, an ordinary rater is called a spammer."""
+"""How often, at most, an honest rater is called a spammer."""
+HONEST = 0.5
+"""Share of the answers for which a rater must look at the item to be called honest; the others may be out of habit."""
 MIN_ANSWERS = 10
 """Of fewer answers nothing is said."""
 DOUBT = 0.05
@@ -33,16 +35,17 @@ class Spamming:
     answers : how many each gave
     informative : how much an answer tells of the item: 0 = nothing, 1 = as much as an ordinary rater's; below 0 where
         raters are wrong more often than by chance
-    chance_of_ordinary : probability that an ordinary rater, on the same items, looks as uninformative or more so
+    chance_of_honest : probability that the weakest honest rater, who looks at every other item as an ordinary rater
+        does and else answers out of habit, looks as uninformative on the same items or more so
     chance_of_spammer : probability that a spammer looks as different from the typical one or more so
     caught : probability that a spammer, on the same items, is called one
-    level : how often, at most, an ordinary rater is called a spammer
+    level : how often, at most, an honest rater, however weak, is called a spammer
     """
 
     raters: tuple[str, ...]
     answers: np.ndarray
     informative: np.ndarray
-    chance_of_ordinary: np.ndarray
+    chance_of_honest: np.ndarray
     chance_of_spammer: np.ndarray
     caught: np.ndarray
     level: float = LEVEL
@@ -51,10 +54,10 @@ class Spamming:
         """Which of the two explains a rater's answers; unclear = both do, or there are too few."""
         if self.answers[rater] < MIN_ANSWERS:
             return "unclear"
-        ordinary = self.chance_of_ordinary[rater] > self.level
+        honest = self.chance_of_honest[rater] > self.level
         spammer = self.chance_of_spammer[rater] > self.level
-        if ordinary == spammer:
-            return "unclear" if ordinary else "informative"  # less so than others, or in another way
+        if honest == spammer:
+            return "unclear" if honest else "informative"  # less so than others, or in another way
         return "spammer" if spammer else "informative"
 
     @property
@@ -70,15 +73,16 @@ def find_spammers(
 
     What the *others* say of an item gives the probability of its classes, and with the matrix of an ordinary rater (the
     mean of the better half) the probability of each answer. A spammer gives each answer as often as ever, whatever the
-    item. The logarithm of the ratio of the two, summed over a rater's answers, is compared with what it would be of
-    an ordinary rater and of a spammer on the same items (its mean and deviation are known, and it is a sum of many). A
-    spammer is whom the second explains and the first does not.
+    item; the weakest honest rater does so for every other item, and else is an ordinary one. The logarithm of the ratio
+    of these two chances, summed over a rater's answers, is compared with what it would be of the weakest honest rater
+    and of a spammer on the same items (its mean and deviation are known, and it is a sum of many). A spammer is whom
+    the second explains and the first does not.
 
     Parameters
     ----------
     frequency : (classes,) how often each class is the true one
     confusion : (raters, classes, classes) of a fitted estimator
-    level : how often, at most, an ordinary rater may be called a spammer
+    level : how often, at most, an honest rater may be called a spammer
 
     Examples
     --------
@@ -94,13 +98,12 @@ def find_spammers(
     answers, raters = annotations.answers, len(annotations.raters)
     given = np.bincount(answers.rater, minlength=raters)
     ordinary = _ordinary(confusion, given)
-    by_item = (
-        others_posterior(annotations, frequency, confusion) @ ordinary
-    )  # probability of each answer, of an ordinary rater
+    by_item = others_posterior(annotations, frequency, confusion) @ ordinary  # chances of an ordinary rater's answers
     habit = np.zeros((raters, confusion.shape[1]))
     np.add.at(habit, (answers.rater, answers.label), 1.0)
     habit = normalise_rows(habit + UNSEEN)[answers.rater]
-    ratio = np.log(by_item) - np.log(habit)
+    weakest = HONEST * by_item + (1 - HONEST) * habit
+    ratio = np.log(weakest) - np.log(habit)
 
     def sums(values: np.ndarray) -> np.ndarray:
         return np.bincount(answers.rater, weights=values, minlength=raters)
@@ -110,16 +113,17 @@ def find_spammers(
         return sums(mean), np.sqrt(np.maximum(sums((chances * ratio**2).sum(axis=1) - mean**2), 1e-12))
 
     found = sums(ratio[np.arange(len(answers)), answers.label])
-    of_ordinary, ordinary_spread = expected(by_item)
+    of_ordinary, _ = expected(by_item)
+    of_weakest, weakest_spread = expected(weakest)
     of_spammer, spammer_spread = expected(habit)
     away = (found - of_spammer) / spammer_spread
-    highest = np.minimum(of_ordinary + ndtri(level) * ordinary_spread, of_spammer - ndtri(level / 2) * spammer_spread)
+    highest = np.minimum(of_weakest + ndtri(level) * weakest_spread, of_spammer - ndtri(level / 2) * spammer_spread)
     lowest = of_spammer + ndtri(level / 2) * spammer_spread
     with np.errstate(divide="ignore", invalid="ignore"):
         informative = (found - of_spammer) / (of_ordinary - of_spammer)
     return Spamming(
         annotations.raters, given, np.where(given > 0, informative, np.nan),
-        ndtr((found - of_ordinary) / ordinary_spread), 2 * ndtr(-np.abs(away)),
+        ndtr((found - of_weakest) / weakest_spread), 2 * ndtr(-np.abs(away)),
         np.maximum(ndtr((highest - of_spammer) / spammer_spread) - ndtr((lowest - of_spammer) / spammer_spread), 0),
         level,
     )  # fmt: skip

@@ -34,7 +34,7 @@ def suspect_raters(annotations: Annotations, frequency: np.ndarray, confusion: n
     >>> matrices = np.stack([np.eye(3)] * 2 + [np.full((3, 3), 1 / 3)] * 2)
     >>> for warning in suspect_raters(ann, np.full(3, 1 / 3), matrices):  # doctest: +ELLIPSIS
     ...     print(warning)
-    rater_3, rater_4: answers as if nobody had looked at the items. Of ordinary raters, at most 1% would be taken ...
+    rater_3, rater_4: answers as if nobody had looked at the items. Of raters who look at every other item, ...
     rater_3, rater_4 give the same answers, the wrong ones too, as if copied: their skill is 0.33.
     """
     classes = len(annotations.classes)
@@ -48,8 +48,8 @@ def suspect_raters(annotations: Annotations, frequency: np.ndarray, confusion: n
         names = shorten(list(spamming.spammers))
         found.append(
             SpammerWarning(
-                f"{names}: answers as if nobody had looked at the items. Of ordinary raters, at most "
-                f"{spamming.level:.0%} would be taken for this."
+                f"{names}: answers as if nobody had looked at the items. Of raters who look at every "
+                f"other item, or at more, at most {spamming.level:.0%} would be taken for this."
             )
         )
     found.extend(map(CopiesWarning, tell_copies(annotations, lambda rater: confusion[rater])))

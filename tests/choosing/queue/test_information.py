@@ -12,6 +12,7 @@ from scipy.stats import entropy as scipy_entropy
 
 from annotruth.choosing.queue.information import (
     MAX_BRANCHES,
+    accuracy_gain,
     branch,
     branch_information,
     entropy,
@@ -104,3 +105,15 @@ def test_labels_that_cannot_be_leave_no_trace() -> None:
     weight, after, _ = branch(np.ones((1, 1)), np.array([[[1.0, 0.0]]]), np.eye(2))
     assert weight[0].tolist() == [1, 0]
     assert np.isfinite(after).all()
+
+
+def test_the_gain_of_accuracy_is_that_of_the_outcomes_of_a_label() -> None:
+    rng = np.random.default_rng(3)
+    posterior, confusion = rng.dirichlet(np.ones(3), (4, 2)), matrices(rng, 5, 3)
+    weight = rng.dirichlet(np.ones(2), 4)
+    found = accuracy_gain(weight, posterior, confusion)
+    for rater in range(5):
+        after = expected_accuracy(*branch(weight, posterior, confusion[rater])[:2])
+        assert found[:, rater] == pytest.approx(after - expected_accuracy(weight, posterior))
+    apart = accuracy_gain(weight, posterior, np.broadcast_to(confusion, (4, *confusion.shape)))
+    assert apart == pytest.approx(found)

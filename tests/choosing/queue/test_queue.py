@@ -72,6 +72,9 @@ def test_what_cannot_be_is_refused(fused: Fused) -> None:
     everything = at.Annotations.from_answers(np.array([[0, 1], [1, 1]]))
     with pytest.raises(InputError, match="Every one of the 2 raters has labelled every one of the 2 items"):
         at.next_labels(SparseDawidSkene().fit(everything), everything, 2)
+    alone = at.Annotations.from_answers(np.array([[0], [1]]), raters=["ann"])
+    with pytest.raises(InputError, match="The only rater, ann, has labelled every one of the 2 items"):
+        at.next_labels(at.MajorityVote().fit(alone), alone, 2)
     nothing = at.Annotations.from_answers(np.full((2, 2), -1), classes=2)
     with pytest.raises(InputError, match="nobody labelled any"):
         at.next_labels(SparseDawidSkene().fit(nothing), nothing, 2)

@@ -8,7 +8,9 @@ import pytest
 import annotruth as at
 from annotruth.choosing.queue import next_labels
 from annotruth.choosing.queue.information import information
-from annotruth.choosing.queue.regions import find_doubt, mask_posteriors
+from annotruth.choosing.queue.regions import SLIP, find_doubt, mask_posteriors, wary_posterior
+from annotruth.fusion.state import FusionState
+from annotruth.fusion.votes import Votes
 
 CLASSES = ("background", "lesion")
 GOOD = np.array([[[0.9, 0.1], [0.1, 0.9]]])
@@ -101,3 +103,23 @@ def test_counts_of_pixels_make_nobody_faultless(masks: np.ndarray) -> None:
     assert known.confusion.max() < 0.9999 or known.confusion.max() < fused.confusion_.max()
     assert known.evidence.tolist() == [5, 5, 2]
     assert known.labelled(np.arange(6)).sum(axis=0).tolist() == [5, 5, 2]
+
+
+def test_one_mask_may_have_slipped_as_a_whole() -> None:
+    rng = np.random.default_rng(0)
+    patterns = np.array([[0, 1, 2, 1], [0, 1, 1, 255], [2, 0, 1, 255]], dtype=np.uint8)
+    confusion, prior = rng.dirichlet(np.ones(3), (3, 3)), np.array([0.5, 0.3, 0.2])
+    gold = np.array([255, 255, 255, 255])
+    votes = Votes.from_patterns(patterns, np.ones(4), gold, n_classes=3)
+    found = wary_posterior(at.DawidSkene(), votes, FusionState(confusion, np.zeros((3, 3, 3)), prior))
+    for row, labels in enumerate(patterns.T):
+        raters = [rater for rater in range(3) if labels[rater] != 255]
+        wanted = np.zeros(3)
+        total = 0.0
+        for slipped in (None, *raters):
+            says = prior.copy()
+            for rater in raters:
+                says *= 1 if rater == slipped else confusion[rater][:, labels[rater]]
+            chance = 1 - SLIP if slipped is None else SLIP  # beside the others, who did not slip in either case
+            wanted, total = wanted + chance * says / says.sum(), total + chance
+        assert found[row] == pytest.approx(wanted / total)

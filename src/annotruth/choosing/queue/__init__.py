@@ -122,10 +122,7 @@ def _from_fusion(
         )
     if annotations.kind == "labels":
         return table_posteriors(fused), fused.labelled_counts_
-    return (
-        mask_posteriors(fused, annotations.item_masks, lambda done, total: progress("Looking", done, total)),
-        fused.labelled_counts_,
-    )
+    return mask_posteriors(fused, lambda done, total: progress("Looking", done, total)), fused.labelled_counts_
 
 
 def _refuse_unbuyable(known: ItemPosteriors, cost: Prices, capacity: np.ndarray, budget: float) -> None:
@@ -136,7 +133,10 @@ def _refuse_unbuyable(known: ItemPosteriors, cost: Prices, capacity: np.ndarray,
     if not (free & (cost.least <= budget)).any():
         raise InputError("The capacities leave nobody to ask whom the budget could pay: raise either.")
     if len(known.rater_of) == len(known.items) * len(known.raters):
+        n_raters, n_items = len(known.raters), len(known.items)
+        who = f"Every one of the {n_raters} raters" if n_raters > 1 else f"The only rater, {known.raters[0]},"
+        what = f"every one of the {n_items} items" if n_items > 1 else f"the only item, {known.items[0]}"
         raise InputError(
-            f"Every one of the {len(known.raters)} raters has labelled every one of the {len(known.items)} items: "
-            "nobody is left to ask. Bring in another rater, or settle what is disputed by an expert."
+            f"{who} has labelled {what}: nobody is left to ask. Bring in another rater, or settle what is disputed by "
+            "an expert."
         )

@@ -3,7 +3,8 @@
 Labels of different raters are independent given the truth, so that a label ordered never makes another worth more
 (information is submodular): what a pair was once worth is a bound of what it is worth now, only the pairs that lead by
 their bounds are looked at again. Where all labels cost the same and nobody's capacity binds, the information of a batch
-chosen so is at least about 1 - 1/e of the most that as many labels could tell; else it is a rule of thumb.
+chosen so is at least about 1 - 1/e of the most that as many labels could tell; else, and of masks, which are chosen by
+accuracy too, it is a rule of thumb.
 """
 
 from __future__ import annotations

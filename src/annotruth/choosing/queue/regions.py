@@ -9,19 +9,23 @@ together: for the spread of what is expected it is as many independent pieces as
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
 from scipy import ndimage
 
 from annotruth.choosing.queue.posteriors import SHRINKAGE, ItemPosteriors, rater_matrices, shared_items
+from annotruth.data.answers import Answers
 from annotruth.fusion.base import FusionEstimator
 from annotruth.fusion.em import confusion_from_counts
-from annotruth.validation import MISSING_PIXEL
+from annotruth.fusion.state import FusionState
+from annotruth.fusion.votes import Votes
 
 CERTAIN = 0.95
 """A pixel whose most probable class is surer than this is in no doubt."""
+SLIP = 0.1
+"""How often a mask is taken to have gone wrong as a whole."""
 _MAX_ROWS = 64
 _GRIDS = (50, 20, 10, 5, 2)  # steps of a probability that are told apart when pixels are put together
 
@@ -139,55 +143,67 @@ def describe_regions(posterior: np.ndarray, number: np.ndarray, area: np.ndarray
     return f"{seen} {many}, {classes[first]} or {classes[second]}"
 
 
-def disputed_counts(probability: np.ndarray, masks: np.ndarray) -> np.ndarray:
-    """How often raters called what is what, (raters, classes, classes) [true, observed], where a case is disputed.
+def wary_posterior(estimator: FusionEstimator, votes: Votes, state: FusionState) -> np.ndarray:
+    """Posterior (rows, classes) of masks' votes, if one of the masks may have slipped.
 
-    Most pixels are plain to everybody, and say nothing of who is right where it matters. So only those count that
-    raters labelled differently; and, as neighbours err together, n of them as the square root of n.
-
-    Parameters
-    ----------
-    probability : (classes, *spatial) posterior
-    masks : (raters, *spatial), 255 = not labelled
+    Raters slip on a case as a whole: they mix up two classes, or draw all of it too large. Pixels fused as if they were
+    independent know nothing of that, and two slips of three masks leave them in no doubt. So each mask is left out in
+    turn: with a chance s of a slip, what the others say is mixed in, in proportion to s beside 1 - s for no slip.
 
     Examples
     --------
-    >>> masks = np.array([[[1, 1, 0]], [[1, 1, 0]], [[1, 0, 0]]])
-    >>> probability = np.array([[[0.02, 0.2, 0.98]], [[0.98, 0.8, 0.02]]])
-    >>> disputed_counts(probability, masks)[:, 1]  # the third missed what the others saw
-    array([[0. , 0.8],
-           [0. , 0.8],
-           [0.8, 0. ]])
+    >>> import annotruth as at
+    >>> votes = Votes.from_patterns(np.array([[1, 1], [1, 0]], np.uint8), np.ones(2), np.full(2, 255), n_classes=2)
+    >>> good = np.tile([[0.9, 0.1], [0.1, 0.9]], (2, 1, 1))
+    >>> state = FusionState(good, np.zeros((2, 2, 2)), prior=np.array([0.5, 0.5]))
+    >>> wary_posterior(at.DawidSkene(), votes, state)[:, 1].round(3)  # by itself, Bayes' rule says 0.988 and 0.5
+    array([0.972, 0.5  ])
     """
-    n_raters, n_classes = len(masks), len(probability)
-    flat = masks.reshape(n_raters, -1)
-    given = flat != MISSING_PIXEL
-    lowest = np.where(given, flat, MISSING_PIXEL).min(axis=0)
-    highest = np.where(given, flat, 0).max(axis=0)
-    places = np.flatnonzero((lowest < highest) & (given.sum(axis=0) > 1))
-    counts = np.zeros((n_raters, n_classes, n_classes))
-    if not len(places):
-        return counts
-    posterior = probability.reshape(n_classes, -1)[:, places].T.astype(np.float64)
-    for rater in range(n_raters):
-        mine = given[rater, places]
-        label = flat[rater, places[mine]].astype(np.int64)
-        for observed in range(n_classes):
-            counts[rater, :, observed] = posterior[mine][label == observed].sum(axis=0)
-    return counts / np.sqrt(len(places))
+    answers = votes.answers
+    posterior = estimator.posterior(votes, state)
+    mixed, parts = (1 - SLIP) * posterior, np.full((len(posterior), 1), 1 - SLIP)
+    for rater in np.unique(answers.rater).tolist():
+        own = answers.rater == rater
+        others = Answers(answers.item[~own], answers.rater[~own], answers.label[~own])
+        rows = answers.item[own]
+        mixed[rows] += SLIP * estimator.posterior(replace(votes, answers=others), state)[rows]
+        parts[rows] += SLIP
+    return np.asarray(mixed / parts)
 
 
-def mask_posteriors(
-    fused: FusionEstimator,
-    masks_of: Callable[[int], np.ndarray] | None = None,
-    tell: Callable[[int, int], None] = lambda done, total: None,
-) -> ItemPosteriors:
-    """Cases with masks, from an estimator that was fitted to them; one case is read at a time.
+def drawn_counts(votes: Votes, posterior: np.ndarray) -> np.ndarray:
+    """How often raters called what is what, (raters, classes, classes) [true, observed], where a case is drawn on.
+
+    Most of a picture is plain background, and says nothing of who is right where it matters. So only those pixels count
+    that somebody called something else, and several labelled; and, as neighbours err together, n of them as the square
+    root of n.
 
     Parameters
     ----------
-    masks_of : gives the masks (raters, *spatial) of a case; raters are then judged by where these differ
+    votes : of one case
+    posterior : (rows of the votes, classes)
+
+    Examples
+    --------
+    >>> masks = np.array([[1, 1, 0], [1, 1, 0], [1, 0, 0]], dtype=np.uint8)  # the third missed what the others saw
+    >>> votes = Votes.from_patterns(masks, np.array([3, 1, 9]), np.full(3, 255), n_classes=2)
+    >>> drawn_counts(votes, np.array([[0.0, 1.0], [0.2, 0.8], [1.0, 0.0]]))[:, 1]
+    array([[0. , 1.9],
+           [0. , 1.9],
+           [0.4, 1.5]])
     """
+    answers = votes.answers
+    drawn = np.bincount(answers.item, answers.label > 0, minlength=votes.n_rows) > 0
+    weight = np.where(drawn & (np.diff(votes.first_answer) > 1), votes.weight, 0.0)
+    counts = np.zeros((votes.n_raters, votes.n_classes, votes.n_classes))
+    np.add.at(counts, (answers.rater, slice(None), answers.label), (posterior * weight[:, None])[answers.item])
+    return counts / np.sqrt(max(weight.sum(), 1.0))
+
+
+def mask_posteriors(
+    fused: FusionEstimator, tell: Callable[[int, int], None] = lambda done, total: None
+) -> ItemPosteriors:
+    """Cases with masks, from an estimator that was fitted to them; one case is read at a time."""
     labelled = fused.labelled_cases()
     sizes = np.array([prod(fused.case_shape(index)) for index in range(len(fused.items_))])
     confusion = rater_matrices(fused, sizes[:, None] * labelled)
@@ -196,12 +212,16 @@ def mask_posteriors(
     counts = np.zeros_like(confusion)
     cases = []
     for index in range(len(fused.items_)):
-        probability = sober.predict_proba_item(index)
+        if fused.refines:
+            probability = fused.predict_proba_item(index)
+        else:
+            case = fused.case(index)
+            posterior = wary_posterior(fused, case.votes, sober.case_state(index))
+            counts += drawn_counts(case.votes, posterior)
+            probability = case.to_pixels(posterior.T.astype(np.float32)).reshape(-1, *case.shape)
         cases.append(find_doubt(probability, fused.classes_, bool(labelled[index].any())))
-        if masks_of is not None and labelled[index].sum() > 1:
-            counts += disputed_counts(probability, masks_of(index))
         tell(index + 1, len(fused.items_))
-    # Where little is disputed, a rater is as good there as elsewhere, as far as anybody knows.
+    # Where little is drawn by several, a rater is as good there as elsewhere, as far as anybody knows.
     confusion = confusion_from_counts(counts, SHRINKAGE * confusion) if counts.any() else confusion
     return join_cases(cases, fused.items_, fused.raters_, fused.classes_, confusion, fused.prior_, labelled)
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from annotruth.choosing.queue.information import (
     MAX_BRANCHES,
+    accuracy_gain,
     branch,
     branch_information,
     expected_accuracy,
@@ -29,6 +30,8 @@ MIN_EVIDENCE = 12.0
 """Labels that can be held against others', which anybody is taken to have given."""
 HOPE = 8.0
 """Labels below which a rater is looked at as if nearly all the next ones would be right."""
+INFORMATION = 0.1
+"""Of masks, what a nat of information is worth beside a pixel more that is right."""
 STALE = 0.5
 """Of many raters, those whose labels have fallen to this share of their information are looked at after the others."""
 _MAX_GROUPS, _MIN_GROUPS, _MAX_RANKING_WORK = 1024, 16, 2e9
@@ -62,6 +65,9 @@ class InformationScores:
     the matrix that pairs are chosen by is the better the less is known; see :func:`hope`. Raters err together on a hard
     item, which no matrix knows: a label beside m others that are ordered for the same item is worth 1 / (1 + m) of its
     information, until those are there. What is told of an order, its gain, is that of the matrix as it is.
+
+    Masks cost very different prices, and information alone, per cost, buys many poor ones that change nobody's mind:
+    pairs are chosen mostly by how many pixels more are expected right, and by information where that is none.
 
     Parameters
     ----------
@@ -109,11 +115,15 @@ class InformationScores:
                 continue
             for items in self._parts(order[start:stop], len(raters) * len(known.classes)):
                 place, row = slots(known.first_row, items)
-                gain = information(known.posterior[row], self._hoped[raters]) * known.weight[row, None]
-                gain = sum_rows(gain, _edges(place, len(items)))
-                gain[known.labelled(items)[:, raters]] = -np.inf
-                most[items] = gain.max(axis=1)
-                worth[items] = (gain / self.cost.of(items, raters[None])).max(axis=1)
+                outcomes, confusion = (np.ones((len(row), 1)), known.posterior[row, None]), self._hoped[raters]
+                told = branch_information(*outcomes, confusion)
+                taken, edges_of = known.labelled(items)[:, raters], _edges(place, len(items))
+                for each, found, cost in (
+                    (told, most, np.ones(1)),
+                    (self._value(told, *outcomes, confusion), worth, self.cost.of(items, raters[None])),
+                ):
+                    gain = sum_rows(each * known.weight[row, None], edges_of)
+                    found[items] = np.where(taken, -np.inf, gain / cost).max(axis=1)
         stuck = np.flatnonzero(~np.isfinite(worth))
         if len(self._candidates(0)) < self._available.sum():
             for item in stuck.tolist():
@@ -163,16 +173,22 @@ class InformationScores:
         return float(gain), float((after - before) @ size), float(spread.sum())
 
     def _gains(self, items: np.ndarray, raters: np.ndarray) -> np.ndarray:
-        """Gains (some items, candidates), -inf for whoever labelled the item or was asked."""
+        """What labels tell, or are worth, (some items, candidates), -inf for whoever labelled the item or was asked."""
         known = self.known
         place, row = slots(known.first_row, items)
         weight, posterior = self._outcomes(items, row)
         same = raters.shape[1] == len(known.raters) or (raters == raters[0]).all()
         confusion = self._hoped[raters[0]] if same else self._hoped[raters][place]
-        gain = branch_information(weight, posterior, confusion) * known.weight[row, None]
-        gain = sum_rows(gain, _edges(place, len(items)))
+        gain = self._value(branch_information(weight, posterior, confusion), weight, posterior, confusion)
+        gain = sum_rows(gain * known.weight[row, None], _edges(place, len(items)))
         gain[np.take_along_axis(self.taken(items), raters, axis=1)] = -np.inf
         return gain
+
+    def _value(self, told: np.ndarray, weight: np.ndarray, posterior: np.ndarray, confusion: np.ndarray) -> np.ndarray:
+        """What labels are chosen by (rows, raters), given the information in them; arrays as of branch_information."""
+        if self.known.votes is not None:
+            return told
+        return INFORMATION * told + accuracy_gain(weight, posterior, confusion)
 
     def _outcomes(self, items: np.ndarray, row: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Outcomes of labels ordered for the rows of items: for all of them, or for none, labels are ordered."""
