@@ -195,9 +195,9 @@ def drawn_counts(votes: Votes, posterior: np.ndarray) -> np.ndarray:
     answers = votes.answers
     drawn = np.bincount(answers.item, answers.label > 0, minlength=votes.n_rows) > 0
     weight = np.where(drawn & (np.diff(votes.first_answer) > 1), votes.weight, 0.0)
-    counts = np.zeros((votes.n_raters, votes.n_classes, votes.n_classes))
-    np.add.at(counts, (answers.rater, slice(None), answers.label), (posterior * weight[:, None])[answers.item])
-    return counts / np.sqrt(max(weight.sum(), 1.0))
+    counts = np.zeros((votes.n_raters, votes.n_classes, votes.n_classes))  # [observed, true]
+    np.add.at(counts, (answers.rater, answers.label), (posterior * weight[:, None])[answers.item])
+    return counts.transpose(0, 2, 1) / np.sqrt(max(weight.sum(), 1.0))
 
 
 def mask_posteriors(
