@@ -42,8 +42,9 @@ RATERS = {
 AFTER = (
     "The simulated raters slip on a case as a whole. Fused as if pixels were independent, two such slips of three "
     "masks may leave no doubt, so that nobody is asked about the case again; doubt is therefore told with each mask "
-    "left out in turn, by which some of these cases are found, not all. Information alone, per cost, buys many cheap masks that change nobody's mind; masks are chosen by "
-    "how many pixels more are expected right. Both rules were chosen on seeds 10 to 14, which this table does not use."
+    "left out in turn, by which some of these cases are found, not all. Information alone, per cost, buys many cheap "
+    "masks that change nobody's mind; masks are chosen by how many pixels more are expected right. Both rules were "
+    "chosen on seeds 10 to 14, which this table does not use."
 )
 """What is to be seen in the results."""
 
