@@ -15,7 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
-from annotruth.methods.foretelling import first_is_shorter, message_lengths
+from annotruth.methods.comparing import labelling_overlap, names_classes_alike, separating_threshold, tell_all_labels
+from annotruth.methods.foretelling import first_is_shorter
 from annotruth.methods.labellings import (
     TOGETHER,
     VOTE,
@@ -165,28 +166,28 @@ class Anchored(Stages):
             agreed.append(torch.cat([_agreement(drawn, foretold) for foretold, drawn in both]).cpu().numpy())
             foretold, drawn = ([item for batch in form for item in batch.cpu().numpy()] for form in zip(*both))
             others = [np.delete(item, number, axis=0) if number < raters else item for item in labels]
-            found, full, slipped = _told(foretold, drawn, labels, others, classes)
+            found, full, slipped = tell_all_labels(foretold, drawn, labels, others, classes)
             lengths.append(found)
             taken.append(full)
             slips.append(slipped)
             known.append(np.mean([(item != MISSING_PIXEL).any() for item in drawn]))
         model.lengths.copy_(torch.tensor([found.mean() for found in lengths]))
         word, foretold_well = raters + TOGETHER.index(WORD), _is_foretold_well(candidates, raters)
-        able = [
-            n for n, share in enumerate(known) if foretold_well or n == word or (n < word and share >= MOSTLY_DRAWN)
-        ]
+        enough = [foretold_well or (n < word and share >= MOSTLY_DRAWN) for n, share in enumerate(known)]
+        able = [n for n, full in enumerate(taken) if enough[n] and names_classes_alike(full, labels, classes)]
+        able = able if word in able else [*able, word]
         alone, together = (
             min(some, key=lambda number: float(model.lengths[number]), default=word)
             for some in ([n for n in able if n < raters], [n for n in able if n >= raters])
         )
         chosen = alone if first_is_shorter(lengths[alone], lengths[together]) else together
         model.anchor.fill_(chosen)
-        model.least_agreement.fill_(_separating(agreed[chosen], slips[chosen]))
+        model.least_agreement.fill_(separating_threshold(agreed[chosen], slips[chosen]))
         rivals = [
             number
             for number, found in enumerate(lengths)
             if not first_is_shorter(lengths[chosen], found, RIVAL_ERRORS)
-            and _overlap(taken[number], taken[chosen], classes) < RIVAL_OVERLAP
+            and labelling_overlap(taken[number], taken[chosen], classes) < RIVAL_OVERLAP
         ]
         model.rival.fill_(min(rivals, key=lambda number: float(model.lengths[number]), default=UNDECIDED))
 
@@ -261,21 +262,6 @@ def _is_foretold_well(candidates: Sequence[Labellings], raters: int) -> bool:
     return 2 * both >= LEAST_FORETOLD * area
 
 
-def _separating(values: np.ndarray, low: np.ndarray) -> float:
-    """The threshold below which those values lie that are said to be low, with as few exceptions as can be.
-
-    Examples
-    --------
-    >>> _separating(np.array([0.3, 0.9, 0.5, 0.8]), np.array([True, False, True, False]))
-    0.8
-    >>> _separating(np.array([0.3, 0.9]), np.array([False, False]))
-    0.0
-    """
-    thresholds = np.unique(np.append(values, 0.0))
-    wrong = [np.count_nonzero((values < threshold) != low) for threshold in thresholds]
-    return float(thresholds[np.argmin(wrong)])
-
-
 def _either(foretold: Tensor, drawn: Tensor) -> Tensor:
     return torch.where(drawn == MISSING_PIXEL, foretold, drawn)
 
@@ -289,41 +275,6 @@ def _enough(batches: Iterable[Batch], labellings: int) -> list[Batch]:
             break
         some.append(batch)
     return some
-
-
-def _told(
-    foretold: list[np.ndarray],
-    drawn: list[np.ndarray],
-    labels: list[np.ndarray],
-    others: list[np.ndarray],
-    classes: int,
-) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
-    """How shortly a labelling tells all labels (items,), the labelling itself, and on which items its author slipped.
-
-    It is told in two ways, which count alike. As drawn: the labelling by what is foretold of it, then the labels of all
-    others by it, which favours those who err like others, pixel by pixel. As foretold: all labels by what the image
-    gives away of it, in which nobody's chance is left, but no detail either.
-    """
-    blurred, _ = message_lengths(foretold, labels, classes, MISSING_PIXEL)
-    known = [item != MISSING_PIXEL for item in drawn]
-    if not any(item.any() for item in known):
-        return 2 * blurred, foretold, np.zeros(len(foretold), dtype=bool)
-    either = [np.where(*item) for item in zip(known, drawn, foretold)]
-    itself, _ = message_lengths(foretold, [item[None] for item in drawn], classes, MISSING_PIXEL)
-    by_it, slips = message_lengths(either, others, classes, MISSING_PIXEL, otherwise=foretold)
-    full = [seen if slip else drew for drew, seen, slip in zip(either, foretold, slips)]
-    return blurred + itself + by_it, full, slips
-
-
-def _overlap(one: Sequence[np.ndarray], other: Sequence[np.ndarray], classes: int) -> float:
-    """Dice of two labellings, of all their pixels together: the mean over foreground classes that either has."""
-    first, second = (np.concatenate([item.ravel() for item in each]) for each in (one, other))
-    found = []
-    for number in range(1, classes):
-        size = np.count_nonzero(first == number) + np.count_nonzero(second == number)
-        if size:
-            found.append(2 * np.count_nonzero((first == number) & (second == number)) / size)
-    return float(np.mean(found)) if found else 1.0
 
 
 def drawing_loss(drawings: Tensor, labels: Tensor) -> Tensor:

@@ -1,0 +1,62 @@
+"""How labellings are compared that may be the truth."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from annotruth.methods.comparing import labelling_overlap, names_classes_alike, separating_threshold, tell_all_labels
+from annotruth.methods.foretelling import message_lengths
+from annotruth.simulate import noisy_digits, simulate_masks
+
+
+def crowd(items: int = 12) -> tuple[np.ndarray, list[np.ndarray]]:
+    _, truth, _ = noisy_digits(items, seed=2)
+    return truth.astype(np.uint8), list(simulate_masks(truth, ["good", "over", "under"], seed=2).masks)
+
+
+def test_a_labelling_is_told_as_drawn_and_as_foretold():
+    truth, labels = crowd()
+    others = [item[1:] for item in labels]
+    found, full, slips = tell_all_labels(list(truth), list(truth), labels, others, classes=2)
+    as_foretold, _ = message_lengths(list(truth), labels, 2)
+    itself, _ = message_lengths(list(truth), [item[None] for item in truth], 2)
+    as_drawn, _ = message_lengths(list(truth), others, 2, otherwise=list(truth))
+    np.testing.assert_allclose(found, as_foretold + itself + as_drawn)
+    np.testing.assert_array_equal(np.stack(full), truth)
+    assert not slips.any()
+
+
+def test_what_nobody_drew_counts_twice_as_foretold():
+    truth, labels = crowd()
+    unknown = [np.full_like(item, 255) for item in truth]
+    found, _, _ = tell_all_labels(list(truth), unknown, labels, labels, classes=2)
+    np.testing.assert_allclose(found, 2 * message_lengths(list(truth), labels, 2)[0])
+
+
+def test_a_labelling_with_classes_that_changed_places_is_as_short_but_named_otherwise():
+    rng = np.random.default_rng(0)
+    truth = np.kron(rng.integers(0, 3, (8, 3, 3)), np.ones((1, 5, 5), dtype=int))
+    labels = [np.where(rng.random((3, 15, 15)) < 0.9, item, rng.integers(0, 3, (3, 15, 15))) for item in truth]
+    swapped = np.array([0, 2, 1])[truth]
+    lengths = [message_lengths(list(each), labels, 3)[0].sum() for each in (truth, swapped)]
+    np.testing.assert_allclose(*lengths)
+    assert names_classes_alike(list(truth), labels, 3)
+    assert not names_classes_alike(list(swapped), labels, 3)
+
+
+def test_names_need_not_be_right_where_somebody_sees_nothing():
+    truth, labels = crowd()
+    blank = [np.concatenate([item, np.zeros_like(item)]) for item in labels]
+    assert names_classes_alike(list(truth), blank, 2)
+
+
+def test_overlap_is_dice_of_all_pixels_and_one_where_neither_has_a_class():
+    one, other = [np.array([0, 1, 1, 1])], [np.array([0, 0, 1, 1])]
+    assert labelling_overlap(one, other, classes=2) == 4 / 5
+    assert labelling_overlap([np.zeros(3)], [np.zeros(3)], classes=2) == 1
+
+
+def test_the_threshold_lets_as_few_be_misjudged_as_can_be():
+    values = np.array([0.1, 0.4, 0.5, 0.6, 0.9])
+    assert separating_threshold(values, np.array([True, True, False, True, False])) in (0.5, 0.9)
+    assert separating_threshold(values, np.zeros(5, dtype=bool)) == 0.0
