@@ -39,7 +39,7 @@ def test_a_labelling_with_classes_that_changed_places_is_as_short_but_named_othe
     labels = [np.where(rng.random((3, 15, 15)) < 0.9, item, rng.integers(0, 3, (3, 15, 15))) for item in truth]
     swapped = np.array([0, 2, 1])[truth]
     lengths = [message_lengths(list(each), labels, 3)[0].sum() for each in (truth, swapped)]
-    np.testing.assert_allclose(*lengths)
+    np.testing.assert_allclose(*lengths, rtol=0.01)  # but for places as far from two classes
     assert names_classes_alike(list(truth), labels, 3)
     assert not names_classes_alike(list(swapped), labels, 3)
 

@@ -18,6 +18,7 @@ SCRIPT = """
 import resource
 from pathlib import Path
 import torch
+import annotruth.training  # a process that trains
 from annotruth.parallel.memory import keep_freed_memory
 
 PAGES = 2**14  # 64 MB: more than glibc keeps by itself

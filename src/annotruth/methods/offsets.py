@@ -66,7 +66,7 @@ def rater_offsets(labels: Sequence[Tensor], references: Sequence[Tensor], classe
 
     Returns
     -------
-    (raters, classes - 1) pixels: the mean of the middle half; nan of a rater who has no border near it
+    (raters, classes - 1) pixels: the mean of the middle half; inf of a rater who has no border near it
 
     Examples
     --------
@@ -76,7 +76,7 @@ def rater_offsets(labels: Sequence[Tensor], references: Sequence[Tensor], classe
             [-1.]])
     """
     at_border = [border_distances(each, classes).abs() <= 0.5 for each in references]
-    offsets = torch.full((labels[0].shape[1], classes - 1), torch.nan)
+    offsets = torch.full((labels[0].shape[1], classes - 1), torch.inf)
     for rater, of_classes in enumerate(offsets):
         drawn = [each[:, rater] for each in labels]
         given = [is_labelled(each, classes).unsqueeze(1) & border for each, border in zip(drawn, at_border)]
@@ -95,7 +95,7 @@ def without_offsets(labels: Tensor, offsets: Tensor, classes: int) -> Tensor:
     Parameters
     ----------
     labels : (batch, raters, *spatial), 255 = missing
-    offsets : (raters, classes - 1), nan of those who are left out
+    offsets : (raters, classes - 1), inf of those who are left out
 
     Returns
     -------
@@ -109,7 +109,7 @@ def without_offsets(labels: Tensor, offsets: Tensor, classes: int) -> Tensor:
     """
     apart = []
     for drawn, offset in zip(labels.unbind(dim=1), offsets.view(*offsets.shape, *[1] * (labels.ndim - 2))):
-        given = is_labelled(drawn, classes).unsqueeze(1)
+        given = is_labelled(drawn, classes).unsqueeze(1) & offset.isfinite()
         apart.append(torch.where(given, border_distances(drawn, classes) - offset, torch.nan))
     ordered = torch.stack(apart).sort(dim=0).values  # unknown ones last
     known = (~ordered.isnan()).sum(dim=0, keepdim=True)
