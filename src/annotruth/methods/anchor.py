@@ -56,7 +56,7 @@ class AnchoredModel(MethodModel):
     Attributes
     ----------
     anchor : which labelling is taken for true, by its place in ``methods.labellings``; -1 = not yet chosen
-    lengths : (labellings,) nats per item that it takes to tell all labels, by the labelling
+    lengths : (labellings,) nats per item that it takes to tell all labels, by the labelling as drawn and as foretold
     rival : another labelling, quite different, that tells all labels about as shortly; -1 = there is none
     offsets : (raters, classes - 1) by how many pixels everybody's borders lie apart, see ``methods.offsets``
     least_agreement : of what was drawn with what is foretold of it, by item; what agrees less was a slip
@@ -185,8 +185,8 @@ class Anchored(Stages):
         model.least_agreement.fill_(separating_threshold(agreed[chosen], slips[chosen]))
         rivals = [
             number
-            for number, found in enumerate(lengths)
-            if not first_is_shorter(lengths[chosen], found, RIVAL_ERRORS)
+            for number in able
+            if not first_is_shorter(lengths[chosen], lengths[number], RIVAL_ERRORS)
             and labelling_overlap(taken[number], taken[chosen], classes) < RIVAL_OVERLAP
         ]
         model.rival.fill_(min(rivals, key=lambda number: float(model.lengths[number]), default=UNDECIDED))
