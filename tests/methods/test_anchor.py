@@ -7,7 +7,8 @@ import torch
 
 import annotruth as at
 from annotruth.methods import Batch, DataSpec, make_method
-from annotruth.methods.anchor import FORETELLING, JOINT, UNDECIDED, Anchored, drawing_loss
+from annotruth.methods.anchor import FORETELLING, JOINT, UNDECIDED, drawing_loss
+from annotruth.methods.labellings import Labellings
 from annotruth.metrics import dice
 from annotruth.simulate import noisy_digits, simulate_masks
 
@@ -38,8 +39,15 @@ def test_a_labelling_that_tells_as_much_and_is_another_one_is_named(monkeypatch)
 
     def as_drawn_by(*who):
         blank, unknown = torch.zeros_like(labels[:, 0]), torch.full_like(labels[:, 0], 255)
-        found = [(blank, labels[:, number] if number in who else unknown) for number in range(len(model.lengths))]
-        monkeypatch.setattr(Anchored, "_labellings", lambda *_: found)
+
+        class Found(Labellings):
+            def __getitem__(self, number):
+                return blank, labels[:, number] if number in who else unknown
+
+            def by_others(self, number):
+                return unknown
+
+        monkeypatch.setattr("annotruth.methods.anchor.Labellings", Found)
         method.stages._choose(model, [Batch(torch.zeros(12, 1, 20, 20), labels)])
         return method.doubts(model, ["ann", "bob"])
 
@@ -54,7 +62,8 @@ def test_a_drawing_unlike_what_is_foretold_of_it_is_taken_for_a_slip_once_such_w
     method = make_method("pixel-cm", "masks")
     model = method.build(SPEC)
     model.anchor.fill_(1)
-    labels = torch.zeros(1, 3, 1, 4, dtype=torch.uint8)  # the second rater left it blank
+    labels = torch.full((1, 3, 1, 4), 255, dtype=torch.uint8)
+    labels[:, 1] = 0  # the second rater left it blank
     drawings = torch.zeros(1, 3, 2, 1, 4)
     drawings[0, 1, 1, 0, :2] = 1.0
     drawings[0, 1, 0, 0, 2:] = 1.0
@@ -74,7 +83,7 @@ def test_one_rater_is_believed_or_taken_at_their_word(name):
     assert int(model.anchor) != UNDECIDED
 
 
-def test_what_is_taken_for_true_is_the_drawing_where_there_is_one_and_what_is_foretold_elsewhere():
+def test_what_is_taken_for_true_is_the_drawing_then_what_others_tell_of_it_then_what_is_foretold():
     method = make_method("pixel-cm", "masks")
     model = method.build(SPEC)
     model.anchor.fill_(1)  # the second rater, as drawn
@@ -84,8 +93,10 @@ def test_what_is_taken_for_true_is_the_drawing_where_there_is_one_and_what_is_fo
     drawings = torch.zeros(1, 3, 2, 1, 4)
     drawings[0, 1, 1] = 1.0  # the second rater is foretold to draw everywhere
     log_truth = torch.zeros(1, 2, 1, 4).log_softmax(dim=1)
-    target = method.stages._target(model, log_truth, drawings.log_softmax(dim=2), labels)
-    assert target[0, 0].tolist() == [1, 0, 1, 255]  # nobody labelled the last pixel
+    arguments = log_truth, drawings.log_softmax(dim=2), labels
+    assert method.stages._target(model, *arguments)[0, 0].tolist() == [1, 0, 0, 255]  # the first tells the third pixel
+    model.least_agreement[1] = 0.5  # others' drawings that are unlike what is foretold do not count
+    assert method.stages._target(model, *arguments)[0, 0].tolist() == [1, 0, 1, 255]  # nobody labelled the last pixel
 
 
 @pytest.mark.parametrize("name", ["pixel-cm", "global-cm"])

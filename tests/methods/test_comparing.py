@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from annotruth.methods.comparing import labelling_overlap, names_classes_alike, separating_threshold, tell_all_labels
+from annotruth.methods.comparing import (
+    DRAWN,
+    FORETOLD,
+    OTHERS,
+    labelling_overlap,
+    mean_overlap,
+    names_classes_alike,
+    separating_threshold,
+    tell_all_labels,
+)
 from annotruth.methods.foretelling import message_lengths
 from annotruth.simulate import noisy_digits, simulate_masks
 
@@ -14,23 +23,43 @@ def crowd(items: int = 12) -> tuple[np.ndarray, list[np.ndarray]]:
     return truth.astype(np.uint8), list(simulate_masks(truth, ["good", "over", "under"], seed=2).masks)
 
 
-def test_a_labelling_is_told_as_drawn_and_as_foretold():
-    truth, labels = crowd()
-    others = [item[1:] for item in labels]
-    found, full, slips = tell_all_labels(list(truth), list(truth), labels, others, classes=2)
-    as_foretold, _ = message_lengths(list(truth), labels, 2)
-    itself, _ = message_lengths(list(truth), [item[None] for item in truth], 2)
-    as_drawn, _ = message_lengths(list(truth), others, 2, otherwise=list(truth))
-    np.testing.assert_allclose(found, as_foretold + itself + as_drawn)
-    np.testing.assert_array_equal(np.stack(full), truth)
-    assert not slips.any()
+def unknown(truth: np.ndarray) -> list[np.ndarray]:
+    return [np.full_like(item, 255) for item in truth]
 
 
-def test_what_nobody_drew_counts_twice_as_foretold():
+def test_a_rater_is_told_by_what_is_foretold_of_them_and_the_others_by_them():
     truth, labels = crowd()
-    unknown = [np.full_like(item, 255) for item in truth]
-    found, _, _ = tell_all_labels(list(truth), unknown, labels, labels, classes=2)
-    np.testing.assert_allclose(found, 2 * message_lengths(list(truth), labels, 2)[0])
+    drawn = [item[0] for item in labels]
+    found = tell_all_labels(list(truth), drawn, unknown(truth), labels, classes=2, rater=0)
+    itself = message_lengths(list(truth), [item[:1] for item in labels], 2)
+    others = message_lengths(drawn, [item[1:] for item in labels], 2)
+    which = -np.log(12.5 / 13)  # of two forms always the same one
+    np.testing.assert_allclose(found.lengths, itself + others + which)
+    np.testing.assert_array_equal(np.stack(found.labelling), truth)
+    assert (found.forms == DRAWN).all()
+
+
+def test_what_nobody_drew_is_told_as_foretold():
+    truth, labels = crowd()
+    found = tell_all_labels(list(truth), unknown(truth), unknown(truth), labels, classes=2)
+    np.testing.assert_allclose(found.lengths, message_lengths(list(truth), labels, 2))
+    assert (found.forms == FORETOLD).all()
+
+
+def test_a_slip_is_told_by_the_others_drawings_where_these_are_more_exact_than_what_is_foretold():
+    truth, labels = crowd(20)
+    drawn = [item[0].copy() for item in labels]
+    for item, drew in zip(labels[:3], drawn):
+        item[0] = drew[:] = 0
+    rough = [np.where(np.roll(item, 1, axis=0) > 0, 1, item) for item in truth]
+    found = tell_all_labels(rough, drawn, list(truth), labels, classes=2, rater=0)
+    assert found.forms.tolist() == [OTHERS] * 3 + [DRAWN] * 17
+    np.testing.assert_array_equal(np.stack(found.labelling), truth)
+
+
+def test_mean_overlap_leaves_out_what_was_not_labelled():
+    labels = [np.array([[0, 1, 255, 1]]), np.array([[255, 255, 255, 255]])]
+    assert mean_overlap([np.array([0, 1, 1, 0]), np.array([1, 1, 1, 1])], labels, classes=2) == 2 / 3
 
 
 def test_a_labelling_with_classes_that_changed_places_is_as_short_but_named_otherwise():
@@ -38,7 +67,7 @@ def test_a_labelling_with_classes_that_changed_places_is_as_short_but_named_othe
     truth = np.kron(rng.integers(0, 3, (8, 3, 3)), np.ones((1, 5, 5), dtype=int))
     labels = [np.where(rng.random((3, 15, 15)) < 0.9, item, rng.integers(0, 3, (3, 15, 15))) for item in truth]
     swapped = np.array([0, 2, 1])[truth]
-    lengths = [message_lengths(list(each), labels, 3)[0].sum() for each in (truth, swapped)]
+    lengths = [message_lengths(list(each), labels, 3).sum() for each in (truth, swapped)]
     np.testing.assert_allclose(*lengths, rtol=0.01)  # but for places as far from two classes
     assert names_classes_alike(list(truth), labels, 3)
     assert not names_classes_alike(list(swapped), labels, 3)

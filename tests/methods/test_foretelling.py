@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from annotruth.methods.foretelling import LEVELS, STEPS, UNSEEN, first_is_shorter, message_lengths, surroundings
+from annotruth.methods.foretelling import (
+    LEVELS,
+    STEPS,
+    UNSEEN,
+    Form,
+    first_is_shorter,
+    message_lengths,
+    shortest_messages,
+    surroundings,
+)
 from annotruth.simulate import noisy_digits, simulate_masks
 
 
@@ -43,7 +52,7 @@ def test_messages_against_tables_counted_on_the_other_items():
     rng = np.random.default_rng(1)
     labellings = [rng.integers(0, 2, (6, 6)) for _ in range(3)]
     labels = [rng.choice([0, 1, 255], (2, 6, 6), p=[0.5, 0.4, 0.1]).astype(np.uint8) for _ in range(3)]
-    found, _ = message_lengths(labellings, labels, classes=2)
+    found = message_lengths(labellings, labels, classes=2)
     for item in range(3):
         length = 0.0
         for rater in range(2):
@@ -62,9 +71,9 @@ def test_the_truth_tells_what_all_drew_in_fewer_words_than_those_who_outvote_it(
     _, truth, _ = noisy_digits(30, seed=3)
     masks = simulate_masks(truth, list(crowd), seed=3).masks
     labels = list(masks)
-    by_truth, _ = message_lengths(list(truth.astype(int)), labels, classes=2)
+    by_truth = message_lengths(list(truth.astype(int)), labels, classes=2)
     for rater in (0, len(crowd) - 1):
-        assert first_is_shorter(by_truth, message_lengths(list(masks[:, rater].astype(int)), labels, classes=2)[0])
+        assert first_is_shorter(by_truth, message_lengths(list(masks[:, rater].astype(int)), labels, classes=2))
 
 
 def test_nothing_is_shorter_beyond_chance_on_one_item():
@@ -73,7 +82,7 @@ def test_nothing_is_shorter_beyond_chance_on_one_item():
 
 def test_labels_of_nobody_need_not_be_told():
     nobody = [np.empty((0, 3, 3), dtype=np.uint8)] * 2
-    assert message_lengths([np.zeros((3, 3), dtype=int)] * 2, nobody, classes=2)[0].tolist() == [0, 0]
+    assert message_lengths([np.zeros((3, 3), dtype=int)] * 2, nobody, classes=2).tolist() == [0, 0]
 
 
 def test_slips_of_one_who_is_right_elsewhere_are_found_and_cost_no_more_than_what_is_foretold():
@@ -85,9 +94,20 @@ def test_slips_of_one_who_is_right_elsewhere_are_found_and_cost_no_more_than_wha
     border = (truth == 1) & ~np.stack([ndimage.binary_erosion(item) for item in truth])
     missed = border & (np.random.default_rng(4).random(truth.shape) < 0.1)
     foretold = list(np.where(missed, 0, truth))  # no slip, but not as exact
-    told, slips = message_lengths(list(slipped), labels, classes=2, otherwise=foretold)
-    assert slips.tolist() == [True] * 3 + [False] * 27
-    without, _ = message_lengths(list(slipped), labels, classes=2)
-    assert told.sum() < without.sum()
-    as_foretold, _ = message_lengths(foretold, labels, classes=2)
-    assert told.sum() < as_foretold.sum()
+    free = np.zeros(30)
+    told, form = shortest_messages([Form(list(slipped), labels, free), Form(foretold, labels, free)], classes=2)
+    assert form.tolist() == [1] * 3 + [0] * 27
+    assert told.sum() < message_lengths(list(slipped), labels, classes=2).sum()
+    assert told.sum() < message_lengths(foretold, labels, classes=2).sum()
+
+
+def test_a_form_costs_what_it_takes_to_tell_it_and_which_it_is():
+    _, truth, _ = noisy_digits(6, seed=5)
+    labels = list(simulate_masks(truth, ["over", "under"], seed=5).masks)
+    truth = list(truth.astype(int))
+    cost = np.array([1.0, 2.0, 3.0, np.inf, np.inf, np.inf])
+    told, form = shortest_messages([Form(truth, labels, cost), Form(truth, labels, np.full(6, 2.5))], classes=2)
+    assert form.tolist() == [0, 0, 1, 1, 1, 1]
+    which = -np.log((np.array([2, 2, 1]) + UNSEEN) / (3 + 2 * UNSEEN))  # where there is but one form, nothing is told
+    added = np.array([1, 2, 2.5, 2.5, 2.5, 2.5]) + np.append(which, [0, 0, 0])
+    np.testing.assert_allclose(told, message_lengths(truth, labels, classes=2) + added)

@@ -62,6 +62,23 @@ def test_everybodys_borders_are_the_truth_where_it_is_known_how_much_too_large_e
     assert larger.sum() > truth.sum()
 
 
+def test_what_one_rater_did_not_draw_follows_from_others_who_draw_larger_or_smaller():
+    truth = torch.zeros(1, 12, 12, dtype=torch.uint8)
+    truth[0, 4:8, 3:9] = 1
+    large, small = torch.zeros_like(truth), torch.zeros_like(truth)
+    large[0, 3:9, 2:10] = small[0, 5:7, 4:8] = 1
+    nothing = torch.full_like(truth, 255)
+    even = torch.zeros(1, 3, 2, 12, 12).log_softmax(dim=2)
+    arguments = even, torch.stack([nothing, small, large], dim=1), even[:, 0], torch.zeros(3, 2, 2)
+    found = Labellings(*arguments, torch.tensor([[0.0], [1.0], [-1.0]]))
+    assert (found.by_others(0) != truth).sum() <= 4  # corners
+    assert found.by_others(2)[0, 4:8, 3:9].all()
+    assert (found.by_others(2) > 0).sum() > truth.sum()
+    assert (found.by_others(4) == 255).all()  # the vote is everybody's
+    left_out = Labellings(*arguments, torch.tensor([[torch.inf], [1.0], [-1.0]]))
+    assert (left_out.by_others(0) == 255).all()
+
+
 def test_the_fused_labelling_is_dawid_and_skenes():
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 3, (4, 1, 12, 12))

@@ -67,7 +67,7 @@ def told_lengths(annotations: Annotations, predictions: Predictions) -> np.ndarr
     classes = len(annotations.classes)
     if annotations.kind == "labels":
         return answer_lengths(np.asarray(predictions, dtype=np.int64), annotations.answers, classes)
-    return message_lengths(predictions, _ItemMasks(annotations), classes, MISSING_PIXEL)[0]
+    return message_lengths(predictions, _ItemMasks(annotations), classes, MISSING_PIXEL)
 
 
 def answer_lengths(predicted: np.ndarray, answers: Answers, classes: int) -> np.ndarray:

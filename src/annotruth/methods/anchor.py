@@ -15,7 +15,17 @@ import torch
 from torch import Tensor, nn
 
 from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
-from annotruth.methods.comparing import labelling_overlap, names_classes_alike, separating_threshold, tell_all_labels
+from annotruth.methods.comparing import (
+    DRAWN,
+    FORETOLD,
+    OTHERS,
+    Told,
+    labelling_overlap,
+    mean_overlap,
+    names_classes_alike,
+    separating_threshold,
+    tell_all_labels,
+)
 from annotruth.methods.foretelling import first_is_shorter
 from annotruth.methods.labellings import (
     TOGETHER,
@@ -43,7 +53,7 @@ ENOUGH_ITEMS, MOST_PIXELS = 8, 2**28
 """So many are enough where all labellings of them have more pixels than this, with large images or many raters."""
 LEAST_FORETOLD, MOSTLY_DRAWN = 0.7, 0.5
 """What is foretold is learnt from only where it is like what was drawn, by this Dice; else a labelling must be one that
-was drawn, on at least this share of the items, or labels are taken at their word."""
+labels tell, on at least this share of the items, or labels are taken at their word."""
 UNDECIDED = -1
 RIVAL_ERRORS, RIVAL_OVERLAP = 2.0, 0.85
 """A rival's message is longer by no more than so many standard errors; its Dice with what is taken for true is below
@@ -56,10 +66,11 @@ class AnchoredModel(MethodModel):
     Attributes
     ----------
     anchor : which labelling is taken for true, by its place in ``methods.labellings``; -1 = not yet chosen
-    lengths : (labellings,) nats per item that it takes to tell all labels, by the labelling as drawn and as foretold
+    lengths : (labellings,) nats per item that it takes to tell all labels by the labelling
     rival : another labelling, quite different, that tells all labels about as shortly; -1 = there is none
     offsets : (raters, classes - 1) by how many pixels everybody's borders lie apart, see ``methods.offsets``
-    least_agreement : of what was drawn with what is foretold of it, by item; what agrees less was a slip
+    least_agreement : (2,) of what was drawn, and of what others' drawings tell of it, with what is foretold of it, by
+        item; what agrees less was a slip
     log_confusion : (raters, classes, classes) by Dawid and Skene's model of the labels alone, for the fused labelling
     """
 
@@ -77,7 +88,7 @@ class AnchoredModel(MethodModel):
         self.register_buffer("anchor", torch.tensor(UNDECIDED))
         self.register_buffer("rival", torch.tensor(UNDECIDED))
         self.register_buffer("offsets", torch.zeros(spec.raters, spec.classes - 1))
-        self.register_buffer("least_agreement", torch.tensor(0.0))
+        self.register_buffer("least_agreement", torch.zeros(2))
         self.register_buffer("lengths", torch.full((labelling_count(spec.raters),), torch.nan))
         self.register_buffer("log_confusion", torch.zeros(spec.raters, spec.classes, spec.classes))
 
@@ -118,11 +129,10 @@ class Foretells(Method[Any], DoubtsTruth):
 class Anchored(Stages):
     """Foretell drawings; take one labelling for true and learn the errors against it; then learn both together.
 
-    While drawings are foretold, the truth model learns labels at their word. One rater's drawings are taken for true
-    only if they tell everybody's labels better than the crowd's do, beyond chance: alone, anybody may be wrong. What is
-    taken for true stays so to the end: where the rater drew, or several voted, the drawing or the vote itself, unless
-    it was a slip, elsewhere what is foretold of it. Errors are then read from the features that foretell drawings, by a
-    linear map.
+    While drawings are foretold, the truth model learns labels at their word. What is then taken for true stays so to
+    the end: where the rater who is believed drew, or several voted, the drawing or the vote itself, unless it was a
+    slip; elsewhere what others' drawings tell of it, or what is foretold of it. Errors are read from the features that
+    foretell drawings, by a linear map.
 
     Attributes
     ----------
@@ -149,10 +159,43 @@ class Anchored(Stages):
             self._choose(model, batches)
 
     def _choose(self, model: AnchoredModel, batches: Iterable[Batch]) -> None:
-        """Take the labelling by which all labels are told in the fewest words."""
+        """Take the labelling by which all labels are told in the fewest words.
+
+        Of labellings between which chance may decide, it is the one that, as foretold, is most like what all drew.
+        """
         some = _enough(batches, len(model.lengths))
         raters, classes = model.annotators.raters, model.annotators.classes
         labels = [item for batch in some for item in batch.labels.cpu().numpy()]
+        candidates = self._candidates(model, some, labels)
+        told = [_tell(candidates, number, labels) for number in range(len(model.lengths))]
+        model.lengths.copy_(torch.tensor([each.lengths.mean() for each in told]))
+        word, foretold_well = raters + TOGETHER.index(WORD), _is_foretold_well(candidates, raters)
+        able = [
+            number
+            for number, each in enumerate(told)
+            if (foretold_well or (each.forms != FORETOLD).mean() >= MOSTLY_DRAWN)
+            and names_classes_alike(each.labelling, labels, classes)
+        ]
+        able = able if word in able else [*able, word]
+
+        def within_chance(of: int, errors: float) -> list[int]:
+            return [n for n in able if not first_is_shorter(told[of].lengths, told[n].lengths, errors)]
+
+        shortest = min(able, key=lambda number: float(model.lengths[number]))
+        foretold = {number: _items(each[number][0] for each in candidates) for number in within_chance(shortest, 1.0)}
+        chosen = max(foretold, key=lambda number: mean_overlap(foretold[number], labels, classes))
+        model.anchor.fill_(chosen)
+        model.least_agreement.copy_(torch.tensor(_least_agreement(candidates, chosen, told[chosen].forms)))
+        rivals = [
+            number
+            for number in within_chance(chosen, RIVAL_ERRORS)
+            if labelling_overlap(told[number].labelling, told[chosen].labelling, classes) < RIVAL_OVERLAP
+        ]
+        model.rival.fill_(min(rivals, key=lambda number: float(model.lengths[number]), default=UNDECIDED))
+
+    def _candidates(self, model: AnchoredModel, some: list[Batch], labels: list[np.ndarray]) -> list[Labellings]:
+        """Labellings of all batches, once raters' matrices and offsets are known, which are found on the way."""
+        raters, classes = model.annotators.raters, model.annotators.classes
         model.log_confusion.copy_(torch.from_numpy(fused_confusion(labels, raters, classes)))
         model.offsets.fill_(0.0)
         candidates = [self._labellings(model, each) for each in some]
@@ -160,36 +203,7 @@ class Anchored(Stages):
             references = [_either(*each[number]) for each in candidates]
             model.offsets.copy_(rater_offsets([batch.labels for batch in some], references, classes))
             candidates = [self._labellings(model, each) for each in some]
-        lengths, taken, slips, agreed, known = [], [], [], [], []
-        for number in range(len(model.lengths)):
-            both = [each[number] for each in candidates]
-            agreed.append(torch.cat([_agreement(drawn, foretold) for foretold, drawn in both]).cpu().numpy())
-            foretold, drawn = ([item for batch in form for item in batch.cpu().numpy()] for form in zip(*both))
-            others = [np.delete(item, number, axis=0) if number < raters else item for item in labels]
-            found, full, slipped = tell_all_labels(foretold, drawn, labels, others, classes)
-            lengths.append(found)
-            taken.append(full)
-            slips.append(slipped)
-            known.append(np.mean([(item != MISSING_PIXEL).any() for item in drawn]))
-        model.lengths.copy_(torch.tensor([found.mean() for found in lengths]))
-        word, foretold_well = raters + TOGETHER.index(WORD), _is_foretold_well(candidates, raters)
-        enough = [foretold_well or (n < word and share >= MOSTLY_DRAWN) for n, share in enumerate(known)]
-        able = [n for n, full in enumerate(taken) if enough[n] and names_classes_alike(full, labels, classes)]
-        able = able if word in able else [*able, word]
-        alone, together = (
-            min(some, key=lambda number: float(model.lengths[number]), default=word)
-            for some in ([n for n in able if n < raters], [n for n in able if n >= raters])
-        )
-        chosen = alone if first_is_shorter(lengths[alone], lengths[together]) else together
-        model.anchor.fill_(chosen)
-        model.least_agreement.fill_(separating_threshold(agreed[chosen], slips[chosen]))
-        rivals = [
-            number
-            for number in able
-            if not first_is_shorter(lengths[chosen], lengths[number], RIVAL_ERRORS)
-            and labelling_overlap(taken[number], taken[chosen], classes) < RIVAL_OVERLAP
-        ]
-        model.rival.fill_(min(rivals, key=lambda number: float(model.lengths[number]), default=UNDECIDED))
+        return candidates
 
     @staticmethod
     def _labellings(model: AnchoredModel, batch: Batch) -> Labellings:
@@ -224,10 +238,12 @@ class Anchored(Stages):
         chosen = int(model.anchor)
         if chosen == model.annotators.raters + TOGETHER.index(WORD):
             return None
-        foretold, drawn = model.labellings(log_truth, drawings, labels)[chosen]
-        slip = _agreement(drawn, foretold) < model.least_agreement
-        unknown = (drawn == MISSING_PIXEL) | slip.view(-1, *[1] * (drawn.ndim - 1))
-        target = torch.where(unknown, foretold, drawn)
+        labellings = model.labellings(log_truth, drawings, labels)
+        foretold, drawn = labellings[chosen]
+        target = foretold
+        for known, least in zip((labellings.by_others(chosen), drawn), model.least_agreement.flip(0)):
+            slip = (_agreement(known, foretold) < least).view(-1, *[1] * (known.ndim - 1))
+            target = torch.where((known == MISSING_PIXEL) | slip, target, known)
         nobody = (labels == MISSING_PIXEL).all(dim=1)  # padding, above all
         return target.masked_fill(nobody, MISSING_PIXEL)
 
@@ -253,6 +269,30 @@ def _overlap_and_area(drawn: Tensor, foretold: Tensor) -> tuple[Tensor, Tensor]:
     known, pixels = drawn != MISSING_PIXEL, tuple(range(1, drawn.ndim))
     area = ((drawn > 0) & known).sum(dim=pixels) + ((foretold > 0) & known).sum(dim=pixels)
     return ((drawn > 0) & known & (drawn == foretold)).sum(dim=pixels), area
+
+
+def _tell(candidates: Sequence[Labellings], number: int, labels: list[np.ndarray]) -> Told:
+    """How shortly one of the labellings tells all labels."""
+    foretold, drawn = (_items(each[number][form] for each in candidates) for form in (0, 1))
+    others = _items(each.by_others(number) for each in candidates)
+    raters, classes = candidates[0].raters, candidates[0].classes
+    return tell_all_labels(foretold, drawn, others, labels, classes, number if number < raters else None)
+
+
+def _items(batches: Iterable[Tensor]) -> list[np.ndarray]:
+    return [item for batch in batches for item in batch.cpu().numpy()]
+
+
+def _least_agreement(candidates: Sequence[Labellings], number: int, forms: np.ndarray) -> list[float]:
+    """With what is foretold, below which the drawn and the others' form of a labelling were slips, judged by items."""
+    least, slipped = [], np.ones(len(forms), dtype=bool)
+    drawn, others = zip(*((each[number][1], each.by_others(number)) for each in candidates))
+    for form, known in ((DRAWN, drawn), (OTHERS, others)):
+        agreed = torch.cat([_agreement(one, each[number][0]) for one, each in zip(known, candidates)]).cpu().numpy()
+        there = slipped & np.array([(item != MISSING_PIXEL).any() for item in _items(known)])
+        least.append(separating_threshold(agreed[there], forms[there] != form))
+        slipped &= ~there | (forms != form)
+    return least
 
 
 def _is_foretold_well(candidates: Sequence[Labellings], raters: int) -> bool:

@@ -3,35 +3,83 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from annotruth.methods.foretelling import message_lengths
+from annotruth.methods.foretelling import Form, message_lengths, shortest_messages
 from annotruth.validation import MISSING_PIXEL
+
+DRAWN, OTHERS, FORETOLD = range(3)
+"""Forms of a labelling: as drawn, as far as the others' drawings give it away, as foretold from the image."""
+
+
+class Told(NamedTuple):
+    """How shortly a labelling tells all labels.
+
+    Attributes
+    ----------
+    lengths : (items,) nats
+    labelling : an array (*spatial) per item, in the form that tells it most shortly
+    forms : (items,) which form that is
+    """
+
+    lengths: np.ndarray
+    labelling: list[np.ndarray]
+    forms: np.ndarray
 
 
 def tell_all_labels(
     foretold: list[np.ndarray],
     drawn: list[np.ndarray],
-    labels: list[np.ndarray],
     others: list[np.ndarray],
+    labels: list[np.ndarray],
     classes: int,
-) -> tuple[np.ndarray, list[np.ndarray], np.ndarray]:
-    """How shortly a labelling tells all labels (items,), the labelling itself, and on which items its author slipped.
+    rater: int | None = None,
+) -> Told:
+    """Tell a labelling by what is foretold of it, then all labels by it, each item in the form that is the shortest.
 
-    It is told in two ways, which count alike. As drawn: the labelling by what is foretold of it, then the labels of all
-    others by it, which favours those who err like others, pixel by pixel. As foretold: all labels by what the image
-    gives away of it, in which nobody's chance is left, but no detail either.
+    Parameters
+    ----------
+    foretold : an array (*spatial) per item, of what the image gives away of it
+    drawn, others : the same of what labels give away of it, if it is one rater's, their own and everybody else's; 255
+        where these do not tell
+    labels : (raters, *spatial) per item, 255 = missing
+    rater : whose labelling it is; their labels are told by what is foretold of them
     """
-    blurred, _ = message_lengths(foretold, labels, classes, MISSING_PIXEL)
-    known = [item != MISSING_PIXEL for item in drawn]
-    if not any(item.any() for item in known):
-        return 2 * blurred, foretold, np.zeros(len(foretold), dtype=bool)
-    either = [np.where(*item) for item in zip(known, drawn, foretold)]
-    itself, _ = message_lengths(foretold, [item[None] for item in drawn], classes, MISSING_PIXEL)
-    by_it, slips = message_lengths(either, others, classes, MISSING_PIXEL, otherwise=foretold)
-    full = [seen if slip else drew for drew, seen, slip in zip(either, foretold, slips)]
-    return blurred + itself + by_it, full, slips
+    told, own = labels, np.zeros(len(labels))
+    if rater is not None:
+        told = [np.delete(item, rater, axis=0) for item in labels]
+        own = message_lengths(foretold, [item[None] for item in drawn], classes, MISSING_PIXEL)
+    forms, kinds = [], []
+    for kind, known in ((DRAWN, drawn), (OTHERS, others)):
+        there = [bool((item != MISSING_PIXEL).any()) for item in known]
+        if any(there):
+            cost = message_lengths(foretold, [item[None] for item in known], classes, MISSING_PIXEL)
+            full = [np.where(item == MISSING_PIXEL, seen, item) for item, seen in zip(known, foretold)]
+            forms.append(Form(full, told, np.where(there, cost + own * (kind == OTHERS), np.inf)))
+            kinds.append(kind)
+    forms.append(Form(foretold, told, own))
+    kinds.append(FORETOLD)
+    lengths, which = shortest_messages(forms, classes, MISSING_PIXEL)
+    return Told(lengths, [forms[form].labelling[item] for item, form in enumerate(which)], np.array(kinds)[which])
+
+
+def mean_overlap(labelling: list[np.ndarray], labels: list[np.ndarray], classes: int) -> float:
+    """Dice of a labelling with everybody's labels, the mean over raters who gave any.
+
+    Examples
+    --------
+    >>> mean_overlap([np.array([0, 1, 1])], [np.array([[0, 1, 1], [0, 0, 1], [255, 255, 255]])], classes=2)
+    0.8333333333333333
+    """
+    found = []
+    for rater in range(len(labels[0]) if labels else 0):
+        given = [item[rater] != MISSING_PIXEL for item in labels]
+        if any(known.any() for known in given):
+            taken, said = zip(*((one[k], item[rater][k]) for one, item, k in zip(labelling, labels, given)))
+            found.append(labelling_overlap(taken, said, classes))
+    return float(np.mean(found)) if found else 1.0
 
 
 def names_classes_alike(labelling: list[np.ndarray], labels: list[np.ndarray], classes: int) -> bool:

@@ -11,6 +11,7 @@ pixel, by the class beyond the nearest border, and by the distance to it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from scipy import ndimage
@@ -24,7 +25,7 @@ LEVELS = (REACH - 1) * STEPS + 2
 UNSEEN = 0.5
 """Labels of each class added to what was counted, so that nothing is impossible (Krichevsky and Trofimov 1981)."""
 ROUNDS = 3
-"""How often slips are sought by what was counted without those found before."""
+"""How often forms are sought by what was counted of those found before."""
 
 
 def surroundings(labelling: np.ndarray, classes: int) -> np.ndarray:
@@ -53,28 +54,32 @@ def surroundings(labelling: np.ndarray, classes: int) -> np.ndarray:
     return (labelling.astype(int) * classes + beyond) * LEVELS + steps
 
 
+class Form(NamedTuple):
+    """One form that a labelling of all items can take.
+
+    Attributes
+    ----------
+    labelling : an array (*spatial) of class numbers per item
+    labels : an array (raters, *spatial) per item, to be told once it is known; those that are missing need not be told
+    cost : (items,) nats that it takes to tell the form itself; inf where an item has no such form
+    """
+
+    labelling: Sequence[np.ndarray]
+    labels: Sequence[np.ndarray]
+    cost: np.ndarray
+
+
 def message_lengths(
-    labellings: Sequence[np.ndarray],
-    labels: Sequence[np.ndarray],
-    classes: int,
-    missing: int = 255,
-    otherwise: Sequence[np.ndarray] | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """How many nats it takes to tell all raters' labels of each item, once a labelling of all items is known.
+    labelling: Sequence[np.ndarray], labels: Sequence[np.ndarray], classes: int, missing: int = 255
+) -> np.ndarray:
+    """How many nats (items,) it takes to tell all raters' labels of each item, once a labelling of all items is known.
 
     Tables are counted on all other items, so that none is told by itself.
 
     Parameters
     ----------
-    labellings : an array (*spatial) of class numbers per item
+    labelling : an array (*spatial) of class numbers per item
     labels : an array (raters, *spatial) per item; those that are ``missing`` need not be told
-    otherwise : labellings that stand in for those of items where they tell the labels more shortly, by the same tables;
-        which items these are is told, too. So a slip of somebody who is right on most items does not count for more
-        than one item
-
-    Returns
-    -------
-    (items,) nats; (items,) bool, where the labelling was a slip
 
     Examples
     --------
@@ -85,30 +90,68 @@ def message_lengths(
     >>> truth[:3, 4:8] = truth[:3, 9:13] = truth[3:, 4:13] = 1
     >>> over = ndimage.binary_dilation(truth).astype(int)
     >>> labels = [np.stack([truth, over])] * 5
-    >>> by_truth, by_over = (message_lengths([told] * 5, labels, classes=2)[0].sum() for told in (truth, over))
+    >>> by_truth, by_over = (message_lengths([told] * 5, labels, classes=2).sum() for told in (truth, over))
     >>> bool(by_truth < by_over)
     True
-    >>> blank = np.zeros_like(truth)
-    >>> message_lengths([truth] * 4 + [blank], labels, classes=2, otherwise=[truth] * 5)[1]
-    array([False, False, False, False,  True])
     """
-    first = [_tally(*item, classes, missing) for item in zip(labellings, labels)]
-    second = first if otherwise is None else [_tally(*item, classes, missing) for item in zip(otherwise, labels)]
-    entries = np.unique(np.concatenate([entry for entry, _ in first + second] or [np.zeros(0, int)]))
-    slips = np.zeros(len(first), dtype=bool)
+    return shortest_messages([Form(labelling, labels, np.zeros(len(labelling)))], classes, missing)[0]
+
+
+def shortest_messages(forms: Sequence[Form], classes: int, missing: int = 255) -> tuple[np.ndarray, np.ndarray]:
+    """How many nats (items,) it takes if each item has the form that is told most shortly, and which (items,) that is.
+
+    Tables are those of the forms that items have, and which form an item has is told, too. So a slip of somebody who is
+    right on most items does not count for more than one item. Every item has the last form.
+
+    Examples
+    --------
+    >>> truth, blank = np.zeros((2, 6, 9), dtype=int)
+    >>> truth[1:4, 2:7] = 1
+    >>> labels, free = [np.stack([truth, ndimage.binary_dilation(truth)])] * 5, np.zeros(5)
+    >>> drawn, foretold = Form([truth] * 4 + [blank], labels, free), Form([truth] * 5, labels, free + 1.0)
+    >>> shortest_messages([drawn, foretold], classes=2)[1]
+    array([0, 0, 0, 0, 1])
+    """
+    costs = np.stack([form.cost for form in forms])
+    there, items = np.isfinite(costs), np.arange(costs.shape[1])
+    tallies = [
+        [
+            _tally(labelling, drawn, classes, missing) if has else NOTHING
+            for labelling, drawn, has in zip(form.labelling, form.labels, having)
+        ]
+        for form, having in zip(forms, there)
+    ]
+    entries = np.unique(np.concatenate([entry for form in tallies for entry, _ in form] or [NOTHING[0]]))
     if not len(entries):  # nobody's labels are to be told
-        return np.zeros(len(first)), slips
+        return costs.min(axis=0), costs.argmin(axis=0)
     _, cell = np.unique(entries // classes, return_inverse=True)
-    by_first = _counts(first, entries)
-    if otherwise is None:
-        return _nats(by_first, by_first, cell, classes), slips
-    by_second = _counts(second, entries)
-    for _ in range(ROUNDS):
-        kept = np.where(slips[:, None], by_second, by_first)
-        as_drawn, as_else = (_nats(each, kept, cell, classes) for each in (by_first, by_second))
-        slips = as_else < as_drawn
-    often = (slips.sum() + UNSEEN) / (len(slips) + 2 * UNSEEN)
-    return np.where(slips, as_else - np.log(often), as_drawn - np.log(1 - often)), slips
+    counts = np.stack([_counts(form, entries) for form in tallies])
+    last = len(forms) - 1
+    starts = [there.argmax(axis=0), *(np.where(having, number, last) for number, having in enumerate(there))]
+    found: tuple[np.ndarray, np.ndarray] | None = None
+    for form_of in starts if last else starts[:1]:
+        for _ in range(ROUNDS if last else 1):
+            kept = counts[form_of, items]
+            nats = costs + np.stack([_nats(each, kept, cell, classes) for each in counts])
+            form_of = nats.argmin(axis=0)
+        told = nats.min(axis=0) + _nats_of_choice(form_of, there)
+        if found is None or told.sum() < found[0].sum():
+            found = told, form_of
+    assert found is not None
+    return found
+
+
+NOTHING = np.zeros(0, dtype=int), np.zeros(0, dtype=int)
+
+
+def _nats_of_choice(form_of: np.ndarray, there: np.ndarray) -> np.ndarray:
+    """Nats (items,) that it takes to tell which form an item has, of those that are there (forms, items)."""
+    nats = np.zeros(len(form_of))
+    for kind in np.unique(there, axis=1).T:
+        alike = (there == kind[:, None]).all(axis=0)
+        often = np.bincount(form_of[alike], minlength=len(kind)) + UNSEEN
+        nats[alike] = -np.log(often / often[kind].sum())[form_of[alike]]
+    return nats
 
 
 def _tally(labelling: np.ndarray, drawn: np.ndarray, classes: int, missing: int) -> tuple[np.ndarray, np.ndarray]:

@@ -1,7 +1,8 @@
 """Labellings of pictures that may be the truth: each rater's own, and what all of them say together.
 
-Each comes in two forms: as drawn, which is known where there are labels, and as foretold from the image. The mean of
-everybody's drawings, and a network that takes all labels at their word, are only foretold.
+Each comes in forms: as drawn, which is known where there are labels, and as foretold from the image. The mean of
+everybody's drawings, and a network that takes all labels at their word, are only foretold. What one rater would have
+drawn is also known from the others' drawings, once it is known how much larger or smaller each of them draws.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class Labellings:
         self.own = drawings.argmax(dim=2).to(torch.uint8)
 
     def __getitem__(self, number: int) -> tuple[Tensor, Tensor]:
-        """Two of (batch, *spatial) uint8; the second is 255 where labels do not tell, because too few were given."""
+        """As foretold and as drawn: (batch, *spatial) uint8; 255 where too few labels were given to tell."""
         if number < self.raters:
             return self.own[:, number], self.labels[:, number]
         if number >= self.raters + len(TOGETHER):
@@ -85,6 +86,14 @@ class Labellings:
             case _:
                 foretold = self.log_truth.argmax(dim=1).to(torch.uint8)
         return foretold, torch.full_like(foretold, MISSING_PIXEL)
+
+    def by_others(self, number: int) -> Tensor:
+        """What others' drawings tell of a rater's: (batch, *spatial) uint8, 255 where they do not tell."""
+        if number >= self.raters or self.raters == 1 or not self.offsets[number].isfinite().all():
+            return torch.full_like(self.labels[:, 0], MISSING_PIXEL)
+        others = [rater for rater in range(self.raters) if rater != number]
+        borders = without_offsets(self.labels[:, others], self.offsets[others], self.classes)
+        return within(borders, -self.offsets[number])
 
     def _of_several(self, labelling: Tensor) -> Tensor:
         """What is known of a labelling where at least two labelled a pixel."""

@@ -117,16 +117,17 @@ def without_offsets(labels: Tensor, offsets: Tensor, classes: int) -> Tensor:
     return (middle[0] + middle[1])[0] / 2
 
 
-def within(distances: Tensor, shift: float) -> Tensor:
+def within(distances: Tensor, shift: float | Tensor) -> Tensor:
     """Classes (batch, *spatial) uint8 of pixels that lie within a border that is moved outwards by so much; else 0.
 
-    255 where no distance is known.
+    255 where no distance is known. The shift is one for all foreground classes, or (classes - 1,).
 
     Examples
     --------
     >>> within(torch.tensor([[[1.5, 0.5, -0.5, torch.nan]]]), shift=1.0)
     tensor([[  0,   1,   1, 255]], dtype=torch.uint8)
     """
-    nearest, number = distances.nan_to_num(torch.inf).min(dim=1)
-    classes = torch.where(nearest < shift, number + 1, 0).to(torch.uint8)
+    moved = distances - torch.as_tensor(shift).reshape(-1, *[1] * (distances.ndim - 2)).to(distances)
+    nearest, number = moved.nan_to_num(torch.inf).min(dim=1)
+    classes = torch.where(nearest < 0, number + 1, 0).to(torch.uint8)
     return classes.masked_fill(distances.isnan().all(dim=1), 255)
