@@ -41,8 +41,11 @@ def test_a_labelling_that_tells_as_much_and_is_another_one_is_named(monkeypatch)
         blank, unknown = torch.zeros_like(labels[:, 0]), torch.full_like(labels[:, 0], 255)
 
         class Found(Labellings):
-            def __getitem__(self, number):
-                return blank, labels[:, number] if number in who else unknown
+            def foretold(self, number):
+                return blank
+
+            def drawn(self, number):
+                return labels[:, number] if number in who else unknown
 
             def by_others(self, number):
                 return unknown

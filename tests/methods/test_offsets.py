@@ -8,7 +8,15 @@ import torch
 from scipy import ndimage
 
 from annotruth.methods.foretelling import message_lengths
-from annotruth.methods.offsets import REACH, SHIFTS, border_distances, rater_offsets, within, without_offsets
+from annotruth.methods.offsets import (
+    REACH,
+    SHIFTS,
+    border_distances,
+    in_the_middle,
+    rater_offsets,
+    within,
+    without_offsets,
+)
 from annotruth.metrics import dice
 from annotruth.simulate import MaskRater, noisy_digits, simulate_masks
 
@@ -39,9 +47,10 @@ def test_offsets_are_those_by_which_raters_were_made_to_err():
 def test_raters_who_are_left_out_and_pixels_that_nobody_labelled_are_no_part_of_it():
     labels = torch.tensor([[[0, 0, 1, 1, 255], [1, 1, 1, 1, 255]]], dtype=torch.uint8)
     offsets = torch.tensor([[0.0], [torch.inf]])
-    distances = without_offsets(labels, offsets, classes=2)
+    distances = in_the_middle(without_offsets(labels, offsets, classes=2))
     assert within(distances, 0.0)[0].tolist() == [0, 0, 1, 1, 255]
-    assert within(without_offsets(labels, torch.tensor([[0.0], [0.0]]), 2), 0.0)[0, 2:].tolist() == [1, 1, 255]
+    both = in_the_middle(without_offsets(labels, torch.tensor([[0.0], [0.0]]), classes=2))
+    assert within(both, 0.0)[0, 2:].tolist() == [1, 1, 255]
 
 
 def test_of_borders_moved_outwards_or_inwards_the_true_ones_foretell_all_drawings_best_though_nobody_drew_them():
@@ -51,7 +60,7 @@ def test_of_borders_moved_outwards_or_inwards_the_true_ones_foretell_all_drawing
     masks = simulate_masks(truth, [*crowd, "under"], seed=6).masks
     labels = torch.from_numpy(masks)
     vote = (labels.sum(dim=1) > 2).to(torch.uint8)
-    distances = without_offsets(labels, rater_offsets([labels], [vote], classes=2), classes=2)
+    distances = in_the_middle(without_offsets(labels, rater_offsets([labels], [vote], classes=2), classes=2))
     moved = {shift: within(distances, shift).numpy().astype(int) for shift in SHIFTS}
     lengths = {shift: message_lengths(list(each), list(masks), classes=2).sum() for shift, each in moved.items()}
     best = min(lengths, key=lengths.__getitem__)

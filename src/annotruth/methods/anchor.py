@@ -17,7 +17,6 @@ from torch import Tensor, nn
 from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
 from annotruth.methods.comparing import (
     DRAWN,
-    FORETOLD,
     OTHERS,
     Told,
     labelling_overlap,
@@ -28,6 +27,7 @@ from annotruth.methods.comparing import (
 )
 from annotruth.methods.foretelling import first_is_shorter
 from annotruth.methods.labellings import (
+    NEARLY,
     TOGETHER,
     VOTE,
     WORD,
@@ -35,6 +35,8 @@ from annotruth.methods.labellings import (
     fused_confusion,
     labelling_count,
     labelling_name,
+    overlap,
+    overlap_and_area,
 )
 from annotruth.methods.offsets import SHIFTS, rater_offsets
 from annotruth.methods.protocols import DoubtsTruth, Stages
@@ -53,7 +55,9 @@ ENOUGH_ITEMS, MOST_PIXELS = 8, 2**28
 """So many are enough where all labellings of them have more pixels than this, with large images or many raters."""
 LEAST_FORETOLD, MOSTLY_DRAWN = 0.7, 0.5
 """What is foretold is learnt from only where it is like what was drawn, by this Dice; else a labelling must be one that
-labels tell, on at least this share of the items, or labels are taken at their word."""
+was drawn, on at least this share of the items, or labels are taken at their word."""
+GOOD = 0.75
+"""Where good items begin, in the order in which drawings are like what is foretold: more than half may be bad."""
 UNDECIDED = -1
 RIVAL_ERRORS, RIVAL_OVERLAP = 2.0, 0.85
 """A rival's message is longer by no more than so many standard errors; its Dice with what is taken for true is below
@@ -68,9 +72,9 @@ class AnchoredModel(MethodModel):
     anchor : which labelling is taken for true, by its place in ``methods.labellings``; -1 = not yet chosen
     lengths : (labellings,) nats per item that it takes to tell all labels by the labelling
     rival : another labelling, quite different, that tells all labels about as shortly; -1 = there is none
-    offsets : (raters, classes - 1) by how many pixels everybody's borders lie apart, see ``methods.offsets``
-    least_agreement : (2,) of what was drawn, and of what others' drawings tell of it, with what is foretold of it, by
-        item; what agrees less was a slip
+    offsets : (labellings, classes - 1) by how many pixels borders lie within everybody's, see ``methods.offsets``
+    least_agreement : (2,) Dice with what is foretold, by item, below which it was drawn by a slip, or others do not
+        tell it
     log_confusion : (raters, classes, classes) by Dawid and Skene's model of the labels alone, for the fused labelling
     """
 
@@ -87,7 +91,7 @@ class AnchoredModel(MethodModel):
         self.trace_rule = TraceRule()
         self.register_buffer("anchor", torch.tensor(UNDECIDED))
         self.register_buffer("rival", torch.tensor(UNDECIDED))
-        self.register_buffer("offsets", torch.zeros(spec.raters, spec.classes - 1))
+        self.register_buffer("offsets", torch.zeros(labelling_count(spec.raters), spec.classes - 1))
         self.register_buffer("least_agreement", torch.zeros(2))
         self.register_buffer("lengths", torch.full((labelling_count(spec.raters),), torch.nan))
         self.register_buffer("log_confusion", torch.zeros(spec.raters, spec.classes, spec.classes))
@@ -173,7 +177,7 @@ class Anchored(Stages):
         able = [
             number
             for number, each in enumerate(told)
-            if (foretold_well or (each.forms != FORETOLD).mean() >= MOSTLY_DRAWN)
+            if (foretold_well or (each.forms == DRAWN).mean() >= MOSTLY_DRAWN)
             and names_classes_alike(each.labelling, labels, classes)
         ]
         able = able if word in able else [*able, word]
@@ -182,7 +186,9 @@ class Anchored(Stages):
             return [n for n in able if not first_is_shorter(told[of].lengths, told[n].lengths, errors)]
 
         shortest = min(able, key=lambda number: float(model.lengths[number]))
-        foretold = {number: _items(each[number][0] for each in candidates) for number in within_chance(shortest, 1.0)}
+        foretold = {
+            number: _items(each.foretold(number) for each in candidates) for number in within_chance(shortest, 1.0)
+        }
         chosen = max(foretold, key=lambda number: mean_overlap(foretold[number], labels, classes))
         model.anchor.fill_(chosen)
         model.least_agreement.copy_(torch.tensor(_least_agreement(candidates, chosen, told[chosen].forms)))
@@ -200,9 +206,15 @@ class Anchored(Stages):
         model.offsets.fill_(0.0)
         candidates = [self._labellings(model, each) for each in some]
         for number in (raters + TOGETHER.index(VOTE), raters + len(TOGETHER) + SHIFTS.index(0.0)):
-            references = [_either(*each[number]) for each in candidates]
-            model.offsets.copy_(rater_offsets([batch.labels for batch in some], references, classes))
+            references = [_either(each, number) for each in candidates]
+            model.offsets[:raters] = rater_offsets([batch.labels for batch in some], references, classes)
             candidates = [self._labellings(model, each) for each in some]
+        references = [_either(each, raters + len(TOGETHER) + SHIFTS.index(0.0)) for each in candidates]
+        together = [
+            torch.stack([each.foretold(raters + n) for n in range(len(TOGETHER))], dim=1) for each in candidates
+        ]
+        model.offsets[raters : raters + len(TOGETHER)] = rater_offsets(together, references, classes)
+        model.offsets[raters + len(TOGETHER) :] = -torch.tensor(SHIFTS).unsqueeze(1)
         return candidates
 
     @staticmethod
@@ -226,7 +238,8 @@ class Anchored(Stages):
         confusion = model.annotators.errors(features.detach(), batch.raters)
         if self.objective_is_final(model, progress):
             weight = model.trace_rule.weight.item() if self.trace_weight is None else self.trace_weight
-            explained, likelihood = noisy_label_loss(log_truth, confusion, batch.labels, weight, self.trace)
+            learnt = log_truth.detach() if target is None else log_truth  # labels at their word are all it learns then
+            explained, likelihood = noisy_label_loss(learnt, confusion, batch.labels, weight, self.trace)
         else:
             known = log_truth.detach() if target is None else one_hot(target, log_truth.shape[1]).clamp_min(1e-6).log()
             explained, _ = noisy_label_loss(known, confusion, batch.labels)
@@ -239,10 +252,11 @@ class Anchored(Stages):
         if chosen == model.annotators.raters + TOGETHER.index(WORD):
             return None
         labellings = model.labellings(log_truth, drawings, labels)
-        foretold, drawn = labellings[chosen]
-        target = foretold
-        for known, least in zip((labellings.by_others(chosen), drawn), model.least_agreement.flip(0)):
-            slip = (_agreement(known, foretold) < least).view(-1, *[1] * (known.ndim - 1))
+        target = foretold = labellings.foretold(chosen)
+        for known, least in zip(
+            (labellings.by_others(chosen), labellings.drawn(chosen)), model.least_agreement.flip(0)
+        ):
+            slip = (overlap(known, foretold) < least).view(-1, *[1] * (known.ndim - 1))
             target = torch.where((known == MISSING_PIXEL) | slip, target, known)
         nobody = (labels == MISSING_PIXEL).all(dim=1)  # padding, above all
         return target.masked_fill(nobody, MISSING_PIXEL)
@@ -252,29 +266,12 @@ class Anchored(Stages):
             model.trace_rule.after_epoch(likelihood, (progress - JOINT) / (1 - JOINT))
 
 
-def _agreement(drawn: Tensor, foretold: Tensor) -> Tensor:
-    """Dice of two labellings (batch, *spatial), all foreground classes together, where the first is known: (batch,).
-
-    Examples
-    --------
-    >>> _agreement(torch.tensor([[0, 1, 2, 255], [0, 0, 0, 0]]), torch.tensor([[0, 1, 1, 1], [0, 0, 0, 0]]))
-    tensor([0.5000, 1.0000])
-    """
-    both, area = _overlap_and_area(drawn, foretold)
-    return torch.where(area > 0, 2 * both / area.clamp_min(1), 1.0)
-
-
-def _overlap_and_area(drawn: Tensor, foretold: Tensor) -> tuple[Tensor, Tensor]:
-    """Foreground pixels (batch,) that two labellings have in common, and of both added up, where the first is known."""
-    known, pixels = drawn != MISSING_PIXEL, tuple(range(1, drawn.ndim))
-    area = ((drawn > 0) & known).sum(dim=pixels) + ((foretold > 0) & known).sum(dim=pixels)
-    return ((drawn > 0) & known & (drawn == foretold)).sum(dim=pixels), area
-
-
 def _tell(candidates: Sequence[Labellings], number: int, labels: list[np.ndarray]) -> Told:
     """How shortly one of the labellings tells all labels."""
-    foretold, drawn = (_items(each[number][form] for each in candidates) for form in (0, 1))
-    others = _items(each.by_others(number) for each in candidates)
+    foretold, drawn, others = (
+        _items(form(number) for form in forms)
+        for forms in zip(*((each.foretold, each.drawn, each.by_others) for each in candidates))
+    )
     raters, classes = candidates[0].raters, candidates[0].classes
     return tell_all_labels(foretold, drawn, others, labels, classes, number if number < raters else None)
 
@@ -284,26 +281,40 @@ def _items(batches: Iterable[Tensor]) -> list[np.ndarray]:
 
 
 def _least_agreement(candidates: Sequence[Labellings], number: int, forms: np.ndarray) -> list[float]:
-    """With what is foretold, below which the drawn and the others' form of a labelling were slips, judged by items."""
-    least, slipped = [], np.ones(len(forms), dtype=bool)
-    drawn, others = zip(*((each[number][1], each.by_others(number)) for each in candidates))
-    for form, known in ((DRAWN, drawn), (OTHERS, others)):
-        agreed = torch.cat([_agreement(one, each[number][0]) for one, each in zip(known, candidates)]).cpu().numpy()
-        there = slipped & np.array([(item != MISSING_PIXEL).any() for item in _items(known)])
-        least.append(separating_threshold(agreed[there], forms[there] != form))
-        slipped &= ~there | (forms != form)
+    """Dice with what is foretold of a labelling, below which it was drawn by a slip, or others do not tell it.
+
+    Which these are is told by the forms that items have. But where few labelled an item, nothing is told more shortly
+    by a drawing than by what is foretold; then drawings count that are nearly as like it as good ones are, except that
+    somebody who is believed is believed.
+    """
+    least, left = [], np.ones(len(forms), dtype=bool)
+    for form, found in (
+        (DRAWN, [each.drawn(number) for each in candidates]),
+        (OTHERS, [each.by_others(number) for each in candidates]),
+    ):
+        known = left & np.array([(item != MISSING_PIXEL).any() for item in _items(found)])
+        agreed = torch.cat([overlap(one, each.foretold(number)) for one, each in zip(found, candidates)]).cpu().numpy()
+        threshold = separating_threshold(agreed[known], forms[known] != form)
+        if known.any() and (form == OTHERS or number >= candidates[0].raters):
+            threshold = min(threshold, NEARLY * float(np.quantile(agreed[known], GOOD)))
+        least.append(threshold)
+        left &= ~known | (forms != form)
     return least
 
 
 def _is_foretold_well(candidates: Sequence[Labellings], raters: int) -> bool:
     """Whether what is foretold of raters' drawings is like them."""
-    found = [_overlap_and_area(*reversed(each[number])) for each in candidates for number in range(raters)]
+    found = [
+        overlap_and_area(each.drawn(number), each.foretold(number)) for each in candidates for number in range(raters)
+    ]
     both, area = (sum(float(each.sum()) for each in counts) for counts in zip(*found))
     return 2 * both >= LEAST_FORETOLD * area
 
 
-def _either(foretold: Tensor, drawn: Tensor) -> Tensor:
-    return torch.where(drawn == MISSING_PIXEL, foretold, drawn)
+def _either(labellings: Labellings, number: int) -> Tensor:
+    """A labelling as drawn, or as foretold where it was not."""
+    drawn = labellings.drawn(number)
+    return torch.where(drawn == MISSING_PIXEL, labellings.foretold(number), drawn)
 
 
 def _enough(batches: Iterable[Batch], labellings: int) -> list[Batch]:

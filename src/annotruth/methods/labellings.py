@@ -17,7 +17,7 @@ from torch import Tensor
 
 from annotruth.data.annotations import Annotations
 from annotruth.fusion.dawid_skene import DawidSkene
-from annotruth.methods.offsets import REACH, SHIFTS, within, without_offsets
+from annotruth.methods.offsets import REACH, SHIFTS, in_the_middle, within, without_offsets
 from annotruth.nn.labels import is_labelled, one_hot
 from annotruth.validation import MISSING_PIXEL
 
@@ -25,6 +25,10 @@ MEAN, VOTE, FUSED, WORD = TOGETHER = (
     "the mean", "the vote", "the fused labels", "everybody's labels at their word",
 )  # fmt: skip
 """Labellings of all raters together, which follow those of each; then come everybody's borders at some distances."""
+
+
+NEARLY = 0.9
+"""A drawing counts if its Dice with what is foretold is this share of that of the likest one."""
 
 
 def labelling_count(raters: int) -> int:
@@ -58,7 +62,7 @@ class Labellings:
     labels : (batch, raters, *spatial) uint8, 255 = missing
     log_truth : (batch, classes, *spatial) of a network that learns labels at their word
     log_confusion : (raters, classes, classes), log-probability of each label (last axis) by true class
-    offsets : (raters, classes - 1) of raters' borders, see ``methods.offsets``
+    offsets : (labellings, classes - 1) of borders, see ``methods.offsets``; inf of those who are left out
     """
 
     def __init__(
@@ -69,36 +73,76 @@ class Labellings:
         self.mean = drawings.exp().mean(dim=1)
         self.own = drawings.argmax(dim=2).to(torch.uint8)
 
-    def __getitem__(self, number: int) -> tuple[Tensor, Tensor]:
-        """As foretold and as drawn: (batch, *spatial) uint8; 255 where too few labels were given to tell."""
+    def foretold(self, number: int) -> Tensor:
+        """What the image gives away of a labelling: (batch, *spatial) uint8."""
         if number < self.raters:
-            return self.own[:, number], self.labels[:, number]
+            return self.own[:, number]
         if number >= self.raters + len(TOGETHER):
-            shift = SHIFTS[number - self.raters - len(TOGETHER)]
-            return tuple(within(each, shift) for each in self._borders)  # type: ignore[return-value]
+            return within(self._borders, SHIFTS[number - self.raters - len(TOGETHER)])
         match TOGETHER[number - self.raters]:
             case "the vote":
-                return _vote(self.own, self.mean), self._of_several(_vote(self.labels, self.mean))
+                return _vote(self.own, self.mean)
             case "the fused labels":
-                return self._fused(self.own), self._of_several(self._fused(self.labels))
+                return self._fused(self.own)
             case "the mean":
-                foretold = self.mean.argmax(dim=1).to(torch.uint8)
+                return self.mean.argmax(dim=1).to(torch.uint8)
             case _:
-                foretold = self.log_truth.argmax(dim=1).to(torch.uint8)
-        return foretold, torch.full_like(foretold, MISSING_PIXEL)
+                return self.log_truth.argmax(dim=1).to(torch.uint8)
+
+    def drawn(self, number: int) -> Tensor:
+        """The labelling itself, 255 where too few labels were given to tell: (batch, *spatial) uint8."""
+        if number < self.raters:
+            return self.labels[:, number]
+        if number >= self.raters + len(TOGETHER):
+            return self._moved(number)
+        match TOGETHER[number - self.raters]:
+            case "the vote":
+                return self._of_several(_vote(self.labels, self.mean))
+            case "the fused labels":
+                return self._of_several(self._fused(self.labels))
+        return torch.full_like(self.labels[:, 0], MISSING_PIXEL)
 
     def by_others(self, number: int) -> Tensor:
-        """What others' drawings tell of a rater's: (batch, *spatial) uint8, 255 where they do not tell."""
-        if number >= self.raters or self.raters == 1 or not self.offsets[number].isfinite().all():
+        """What other drawings tell of a labelling where it was not drawn, or by a slip: (batch, *spatial) uint8.
+
+        255 where they do not tell: of a vote of several, it is the vote that tells, and of everybody's borders all
+        drawings do already.
+        """
+        if number >= self.raters + len(TOGETHER):
             return torch.full_like(self.labels[:, 0], MISSING_PIXEL)
-        others = [rater for rater in range(self.raters) if rater != number]
-        borders = without_offsets(self.labels[:, others], self.offsets[others], self.classes)
-        return within(borders, -self.offsets[number])
+        moved = self._moved(number)
+        return moved if number < self.raters else moved.masked_fill(self._by_several(), MISSING_PIXEL)
+
+    def _moved(self, number: int) -> Tensor:
+        """All drawings but a rater's own, moved to where a labelling's borders lie: the one in the middle.
+
+        Of an item's drawings, those count that are then nearly as like what is foretold of the labelling as the one
+        that is most like it.
+        """
+        offset, foretold = self.offsets[number], self.foretold(number)
+        others = [rater for rater in range(self.raters) if rater != number and self.offsets[rater].isfinite().all()]
+        if not others or not offset.isfinite().all():
+            return torch.full_like(foretold, MISSING_PIXEL)
+        apart = self._apart[:, others]
+        missing = self.labels[:, others] == MISSING_PIXEL
+        like = torch.stack([overlap(within(each, -offset), foretold) for each in apart.unbind(dim=1)], dim=1)
+        like = like.masked_fill(missing.flatten(2).all(dim=2), 0.0)
+        unlike = like < NEARLY * like.max(dim=1, keepdim=True).values
+        kept = apart.masked_fill(unlike.view(*unlike.shape, *[1] * (apart.ndim - 2)), torch.nan)
+        return within(in_the_middle(kept), -offset)
+
+    @cached_property
+    def _apart(self) -> Tensor:
+        """Distances (batch, raters, classes - 1, *spatial) from everybody's border, by each one's drawing."""
+        return without_offsets(self.labels, self.offsets[: self.raters], self.classes)
+
+    def _by_several(self) -> Tensor:
+        """Where (batch, *spatial) at least two labelled a pixel."""
+        return is_labelled(self.labels, self.classes).sum(dim=1) >= 2
 
     def _of_several(self, labelling: Tensor) -> Tensor:
         """What is known of a labelling where at least two labelled a pixel."""
-        alone = is_labelled(self.labels, self.classes).sum(dim=1) < 2
-        return labelling.masked_fill(alone, MISSING_PIXEL)
+        return labelling.masked_fill(~self._by_several(), MISSING_PIXEL)
 
     def _fused(self, labels: Tensor) -> Tensor:
         """The likeliest class by what raters of such errors said; each class as likely as on average before that."""
@@ -106,10 +150,28 @@ class Labellings:
         return (said + self.mean.clamp_min(1e-6).log()).argmax(dim=1).to(torch.uint8)
 
     @cached_property
-    def _borders(self) -> tuple[Tensor, Tensor]:
-        """Distances (batch, classes - 1, *spatial) from everybody's border, as foretold and as drawn."""
-        foretold, drawn = (without_offsets(each, self.offsets, self.classes) for each in (self.own, self.labels))
-        return foretold.nan_to_num(REACH), drawn
+    def _borders(self) -> Tensor:
+        """Distances (batch, classes - 1, *spatial) from everybody's border, as foretold."""
+        return in_the_middle(without_offsets(self.own, self.offsets[: self.raters], self.classes)).nan_to_num(REACH)
+
+
+def overlap(drawn: Tensor, foretold: Tensor) -> Tensor:
+    """Dice of two labellings (batch, *spatial), all foreground classes together, where the first is known: (batch,).
+
+    Examples
+    --------
+    >>> overlap(torch.tensor([[0, 1, 2, 255], [0, 0, 0, 0]]), torch.tensor([[0, 1, 1, 1], [0, 0, 0, 0]]))
+    tensor([0.5000, 1.0000])
+    """
+    both, area = overlap_and_area(drawn, foretold)
+    return torch.where(area > 0, 2 * both / area.clamp_min(1), 1.0)
+
+
+def overlap_and_area(drawn: Tensor, foretold: Tensor) -> tuple[Tensor, Tensor]:
+    """Foreground pixels (batch,) that two labellings have in common, and of both added up, where the first is known."""
+    known, pixels = drawn != MISSING_PIXEL, tuple(range(1, drawn.ndim))
+    area = ((drawn > 0) & known).sum(dim=pixels) + ((foretold > 0) & known).sum(dim=pixels)
+    return ((drawn > 0) & known & (drawn == foretold)).sum(dim=pixels), area
 
 
 def fused_confusion(labels: Sequence[np.ndarray], raters: int, classes: int) -> np.ndarray:

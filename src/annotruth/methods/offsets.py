@@ -90,7 +90,7 @@ def rater_offsets(labels: Sequence[Tensor], references: Sequence[Tensor], classe
 
 
 def without_offsets(labels: Tensor, offsets: Tensor, classes: int) -> Tensor:
-    """Distances (batch, classes - 1, *spatial) from the border that raters draw, the middle one once offsets are known.
+    """Distances (batch, raters, classes - 1, *spatial) from the border that all would draw, by each rater's drawing.
 
     Parameters
     ----------
@@ -99,22 +99,35 @@ def without_offsets(labels: Tensor, offsets: Tensor, classes: int) -> Tensor:
 
     Returns
     -------
-    nan where nobody is left who labelled a pixel
+    nan where somebody did not label a pixel, or is left out
 
     Examples
     --------
     >>> one, two = torch.tensor([0, 0, 1, 1, 1, 0, 0]), torch.tensor([0, 1, 1, 1, 1, 1, 0])
-    >>> without_offsets(torch.stack([one, two])[None], torch.tensor([[0.0], [-1.0]]), classes=2)
-    tensor([[[ 1.5000,  0.5000, -0.5000, -1.5000, -0.5000,  0.5000,  1.5000]]])
+    >>> apart = without_offsets(torch.stack([one, two])[None], torch.tensor([[0.0], [-1.0]]), classes=2)
+    >>> apart[0, :, 0]
+    tensor([[ 1.5000,  0.5000, -0.5000, -1.5000, -0.5000,  0.5000,  1.5000],
+            [ 1.5000,  0.5000, -0.5000, -1.5000, -0.5000,  0.5000,  1.5000]])
     """
-    apart = []
-    for drawn, offset in zip(labels.unbind(dim=1), offsets.view(*offsets.shape, *[1] * (labels.ndim - 2))):
-        given = is_labelled(drawn, classes).unsqueeze(1) & offset.isfinite()
-        apart.append(torch.where(given, border_distances(drawn, classes) - offset, torch.nan))
-    ordered = torch.stack(apart).sort(dim=0).values  # unknown ones last
-    known = (~ordered.isnan()).sum(dim=0, keepdim=True)
-    middle = [ordered.gather(0, place.clamp(0, len(ordered) - 1)) for place in ((known - 1) // 2, known // 2)]
-    return (middle[0] + middle[1])[0] / 2
+    drawn = labels.flatten(0, 1)
+    distances = border_distances(drawn, classes).unflatten(0, labels.shape[:2])
+    given = is_labelled(labels, classes).unsqueeze(2)
+    offset = offsets.view(*offsets.shape, *[1] * (labels.ndim - 2))
+    return torch.where(given & offset.isfinite(), distances - offset, torch.nan)
+
+
+def in_the_middle(apart: Tensor) -> Tensor:
+    """The median (batch, ...) of what is known of several (batch, raters, ...); nan where nothing is.
+
+    Examples
+    --------
+    >>> in_the_middle(torch.tensor([[1.0, 2.0, 5.0, torch.nan], [torch.nan, torch.nan, 4.0, 1.0]]))
+    tensor([2.0000, 2.5000])
+    """
+    ordered = apart.sort(dim=1).values  # unknown ones last
+    known = (~ordered.isnan()).sum(dim=1, keepdim=True)
+    middle = [ordered.gather(1, place.clamp(0, apart.shape[1] - 1)) for place in ((known - 1) // 2, known // 2)]
+    return ((middle[0] + middle[1]) / 2).squeeze(1)
 
 
 def within(distances: Tensor, shift: float | Tensor) -> Tensor:
