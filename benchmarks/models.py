@@ -40,8 +40,8 @@ WORDS = {
         "counts as much as a common one. All models have their default settings; auto averages them, with weights by "
         "how well each foretells held-out raters. Of adult_content's 11,040 pages 333 have a known truth, and a point "
         "is three pages. There MACE and clustered-dawid-skene, of which the second foretells raters far better, are "
-        "right where the other is wrong on 32 and on 27 pages: chance explains such a difference. MACE finds more of the "
-        "first class and of the last, and fewer of the two between, hence its place below. Classes of that set are "
+        "right where the other is wrong on 32 and on 27 pages: chance explains such a difference. MACE finds more of "
+        "the first class and of the last, and fewer of the two between, hence its place below. Classes of that set are "
         "grades, which auto is told. Raters of CIFAR-10N are three slots that many people filled."
     ),
     "speed": (
