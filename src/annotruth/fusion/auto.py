@@ -5,9 +5,8 @@ errs. This needs no known truth, and treats all methods alike: one with more to 
 foretells worse.
 
 Of masks, the method with the fewest bits is taken. Of tables, methods are averaged, with weights by how well each
-foretells. The one with the fewest bits is often not the best: bits reward one that leaves ties open, as a vote does,
-over one that decides most of them rightly but is too sure of it; and methods too close for the labels to tell apart
-differ by points.
+foretells: the one with the fewest bits is often not the one that is right most often. Methods too close for the labels
+to tell apart differ by points; and bits count how sure a method is, which its labels do not show.
 """
 
 from __future__ import annotations
