@@ -32,6 +32,8 @@ MODELS_OF_ANSWERS = [
     at.IBCC(),
     at.HierarchicalDawidSkene(),
     at.ClusteredDawidSkene(clusters=2),
+    at.AveragedModels(),
+    at.AveragedModels(members=[("majority", {}, 1), ("glad", {}, 2)]),
 ]
 MODELS_OF_MASKS = [
     at.COLLATE(),

@@ -49,7 +49,7 @@ def test_code_for_many_answers_gives_the_same(monkeypatch: pytest.MonkeyPatch) -
     annotations = at.Annotations.from_answers(crowd()[0], classes=4)
     gold = np.where(np.arange(300) < 20, crowd()[1], -1)
     usual = at.DawidSkene().fit(annotations, gold=gold)
-    monkeypatch.setattr("annotruth.fusion.dawid_skene._MIN_UNROLLED_ANSWERS", 0)
+    monkeypatch.setattr("annotruth.fusion.em._MIN_UNROLLED_ANSWERS", 0)
     unrolled = at.DawidSkene().fit(annotations, gold=gold)
     np.testing.assert_allclose(unrolled.confusion_, usual.confusion_, atol=1e-9)
     np.testing.assert_allclose(unrolled.log_likelihood_, usual.log_likelihood_, rtol=1e-12)

@@ -16,6 +16,7 @@ from annotruth.fusion.registry import METHODS, Listed, listed_estimators, method
 
 ROOT = Path(__file__).parents[2]
 FOUND = {
+    "averaged": "AveragedModels",
     "clustered-dawid-skene": "ClusteredDawidSkene",
     "collate": "COLLATE",
     "dawid-skene": "DawidSkene",

@@ -22,8 +22,8 @@ def fuse(
     method: Annotated[
         str,
         typer.Option(
-            help=f"{', '.join(METHODS)}, or auto: the one that foretells held-out raters best. For a table of "
-            f"comparisons, numbers or findings: {', '.join(MODELS)}."
+            help=f"{', '.join(METHODS)}, or auto: the one, or average, that foretells held-out raters best. "
+            f"For a table of comparisons, numbers or findings: {', '.join(MODELS)}."
         ),
     ] = "staple",
     scope: Annotated[str, typer.Option(help="dataset: one matrix per rater; case: one in each case.")] = "dataset",

@@ -1,9 +1,12 @@
-"""Choose a method by how well the truth that it finds without some raters foretells what these said.
+"""Choose a method, or weights of several, by how well the truth found without some raters foretells what these said.
 
 The more a fused truth knows, the fewer bits it takes to tell a held-out rater's labels, given it and how that rater
 errs. This needs no known truth, and treats all methods alike: one with more to learn than the labels can teach
-foretells worse. The fewest bits decide: the simplest of the methods that chance does not tell apart is often a good
-deal worse.
+foretells worse.
+
+Of masks, the method with the fewest bits is taken. Of tables, methods are averaged, with weights by how well each
+foretells: the one with the fewest bits is often not the one that is right most often. Methods too close for the labels
+to tell apart differ by points; and bits count how sure a method is, which its labels do not show.
 """
 
 from __future__ import annotations
@@ -32,15 +35,18 @@ LABEL_CANDIDATES: tuple[Candidate, ...] = (
 )  # fmt: skip
 MASK_CANDIDATES: tuple[Candidate, ...] = (("majority", {}), ("staple", {}), ("dawid-skene", {}), ("ibcc", {}))
 ORDERED_CANDIDATES: tuple[Candidate, ...] = (("ordinal-dawid-skene", {"ordered": True}),)
+AVERAGED = "averaged"
 MIN_RATERS = 3
 _FOLDS, _MAX_ANSWERS, _MAX_CASES = 10, 100_000, 50
 _DIGITS = 6  # of bits that count
+_MIN_WEIGHT = 0.02  # below this a method changes hardly any label, but takes its time
+_ROUNDS = 200  # of the weights, which stay between all alike and those that fit the held-out labels best, and too well
 _SHARED_LABELS = 10.0  # that a held-out rater is taken to have given as all of them do
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The method that foretells held-out raters best.
+    """The method that foretells held-out raters best; of tables mostly "averaged", whose options name the methods.
 
     Attributes
     ----------
@@ -55,10 +61,12 @@ class Choice:
     refused: Mapping[str, str]
 
     def __str__(self) -> str:
-        chosen = _name(self.method, self.options)
+        chosen = AVERAGED if self.method == AVERAGED else _name(self.method, self.options)
         beside = "; ".join(f"{name} {bits:.3f}" for name, bits in self.bits.items() if name != chosen)
+        members = sorted(self.options.get("members", ()), key=lambda member: -member[2])
+        of = ", ".join(f"{_name(method, options)} {weight:.0%}" for method, options, weight in members)
         return (
-            f"Chosen: {chosen}. Given the truth that it finds without them, raters' labels take "
+            f"Chosen: {chosen}{f' ({of})' if of else ''}. Given the truth found so without them, raters' labels take "
             f"{self.bits[chosen]:.3f} bits each to tell, the fewest{f' ({beside})' if beside else ''}."
         )
 
@@ -66,7 +74,9 @@ class Choice:
 def choose(
     annotations: Annotations, candidates: Sequence[Candidate] | None = None, seed: int = 0, *, ordered: bool = False
 ) -> Choice:
-    """Choose a method for annotations; raters are held out in ten groups, items beyond 100,000 answers left out.
+    """Choose a method for masks, or weights of methods for a label table.
+
+    Raters are held out in ten groups; items beyond 100,000 answers are left out.
 
     ``ordered`` says that the classes are grades that stand in their order: ordinal-dawid-skene is then among the
     methods. Names that are numbers do not say so, since any classes may be numbered.
@@ -77,8 +87,12 @@ def choose(
     >>> truth = rng.integers(0, 2, 300)
     >>> skills = [0.95] * 3 + [0.5] * 7
     >>> answers = np.stack([np.where(rng.random(300) < p, truth, 1 - truth) for p in skills], axis=1)
-    >>> choose(Annotations.from_answers(answers), [("majority", {}), ("dawid-skene", {})]).method
-    'dawid-skene'
+    >>> choice = choose(Annotations.from_answers(answers), [("majority", {}), ("dawid-skene", {})])
+    >>> choice.method, list(choice.bits)
+    ('averaged', ['averaged', 'dawid-skene', 'majority'])
+    >>> vote, model = choice.options["members"]
+    >>> vote[0], model[0], vote[2] < 0.1 < 0.9 < model[2]
+    ('majority', 'dawid-skene', True)
     """
     if len(annotations.raters) < MIN_RATERS:
         raise InputError(
@@ -89,28 +103,71 @@ def choose(
     candidates = (*candidates, *(ORDERED_CANDIDATES if ordered else ()))
     sample = _sample(annotations, np.random.default_rng(seed))
     votes = _votes(sample)
-    told: dict[str, np.ndarray] = {}
-    refused, made = {}, {}
+    chances: dict[str, np.ndarray] = {}
+    made: dict[str, Candidate] = {}
+    refused = {}
     for method, options in candidates:
         name = _name(method, options)
         try:
             estimator = make_estimator(method, options=options)
             estimator.check(annotations)
-            told[name] = held_out_bits(estimator, votes, np.random.default_rng(seed))
+            chances[name] = held_out_chances(estimator, votes, np.random.default_rng(seed))
             made[name] = method, options
         except InputError as error:
             refused[name] = str(error)
-    if not told:
+    if not chances:
         raise InputError(f"No method can take these labels. {next(iter(refused.values()))}")
-    chosen = min(told, key=lambda name: round(float(told[name].mean()), _DIGITS))
-    bits = dict(sorted(((name, float(each.mean())) for name, each in told.items()), key=lambda item: item[1]))
-    return Choice(*made[chosen], bits, refused)
+    bits = {name: held_out_bits(each, votes) for name, each in chances.items()}
+    chosen = made[min(bits, key=lambda name: round(bits[name], _DIGITS))]
+    if not is_masks:
+        every = np.stack(list(chances.values()))
+        weights = mixture_weights(every, votes.weight[votes.answers.item])
+        weights = np.where(weights >= min(_MIN_WEIGHT, weights.max()), weights, 0.0)
+        weights /= weights.sum()
+        members = tuple((*made[name], float(weight)) for name, weight in zip(chances, weights) if weight > 0)
+        if len(members) > 1:
+            bits[AVERAGED] = held_out_bits(np.tensordot(weights, every, axes=1), votes)
+            chosen = AVERAGED, {"members": members}
+    return Choice(*chosen, dict(sorted(bits.items(), key=lambda item: item[1])), refused)
 
 
-def held_out_bits(estimator: FusionEstimator, votes: Votes, rng: np.random.Generator) -> np.ndarray:
-    """Bits that it takes to tell what raters said of items, given the truth that others' labels show.
+def mixture_weights(chances: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Weights (methods,) that give what was said a high probability, by expectation-maximisation from all alike.
 
-    For each group of raters, (groups,): their bits, so weighted that the mean over the groups is bits per label.
+    It is stopped long before the highest: methods differ on few items, whose labels are not independent, and weights
+    that fit these best leave out methods that are as good.
+
+    Parameters
+    ----------
+    chances : (methods, answers) how probable each method makes each answer; NaN where it was not asked
+    weight : (answers,) how often each counts
+
+    Examples
+    --------
+    >>> chances = np.array([[0.9, 0.9, 0.9, 0.1], [0.1, 0.1, 0.1, 0.9], [0.1, 0.1, 0.1, 0.1]])
+    >>> mixture_weights(chances, np.ones(4)).round(2)
+    array([0.81, 0.19, 0.  ])
+    """
+    asked = ~np.isnan(chances).any(axis=0)
+    chances, weight = np.maximum(chances[:, asked], MIN_EXPECTED_COUNT), weight[asked]
+    weights = np.full(len(chances), 1 / len(chances))
+    for _ in range(_ROUNDS):  # an answer's share in a method is how well that foretold it
+        weights = weights * (chances @ (weight / (weights @ chances)))
+        weights /= weights.sum()
+    return weights
+
+
+def held_out_bits(chances: np.ndarray, votes: Votes) -> float:
+    """Bits per label, given how probable each answer is (answers,), NaN where nobody asked."""
+    weight = np.where(np.isnan(chances), 0.0, votes.weight[votes.answers.item])
+    told = np.log2(np.fmax(chances, MIN_EXPECTED_COUNT))  # of NaN and a number, the number
+    return float(-weight @ told / weight.sum())
+
+
+def held_out_chances(estimator: FusionEstimator, votes: Votes, rng: np.random.Generator) -> np.ndarray:
+    """How probable what raters said of items is, given the truth that others' labels show: (answers,).
+
+    NaN where nobody else said anything of the item.
 
     How a rater errs is learnt on one half of the items, and used on the other; the votes of masks, which stand for many
     pixels, are used for both.
@@ -118,7 +175,7 @@ def held_out_bits(estimator: FusionEstimator, votes: Votes, rng: np.random.Gener
     answers, n_folds = votes.answers, min(_FOLDS, votes.n_raters)
     fold = rng.permutation(votes.n_raters) % n_folds
     half = rng.integers(0, 2, votes.n_rows) if (votes.weight == 1).all() else np.zeros(votes.n_rows, dtype=np.int64)
-    total, told = np.zeros(n_folds), np.zeros(n_folds)
+    chance = np.full(len(answers), np.nan)
     for number in range(n_folds):
         held = fold[answers.rater] == number
         others = replace(votes, answers=_some(answers, ~held))
@@ -126,13 +183,10 @@ def held_out_bits(estimator: FusionEstimator, votes: Votes, rng: np.random.Gener
             warnings.simplefilter("ignore")
             posterior = estimator.posterior(others, estimator.estimate(others))
         held &= others.answered[answers.item]
-        weight = votes.weight[answers.item] * held
-        chance = _chances(_some(answers, held), posterior, half, votes)
-        total[number] = weight.sum()
-        told[number] = -weight[held] @ np.log2(np.maximum(chance, MIN_EXPECTED_COUNT))
-    if not total.any():
+        chance[held] = _chances(_some(answers, held), posterior, half, votes)
+    if not (votes.weight[answers.item] * ~np.isnan(chance)).any():
         raise InputError("No item was labelled by several raters: nobody can be held out.")
-    return told / total.mean()
+    return chance
 
 
 def _name(method: str, options: Mapping[str, Any]) -> str:

@@ -321,7 +321,7 @@ class FusionEstimator(Parameters):
     def _learn(self, start: FusionState | None, run_cases: RunCases | None) -> Self:
         """Estimate from all that was given, going on from what was learnt before."""
         votes = self._store.votes()
-        if isinstance(self._store, AnswerStore) and not (votes.answered | (votes.gold != MISSING_LABEL)).any():
+        if isinstance(self._store, AnswerStore) and not votes.answered.any():
             raise InputError(
                 f"There is nothing to fuse: nobody labelled any of the {len(self.items_)} items "
                 f"({shorten(self.items_, 3)})."

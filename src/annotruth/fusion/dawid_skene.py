@@ -19,6 +19,7 @@ from annotruth.fusion.em import (
     log_of,
     own_rows,
     split_lanes,
+    unrolled_classes,
     votes_posterior,
 )
 from annotruth.fusion.one_coin import CoinState, coin_posterior, maximise_coin_sums, maximise_coins
@@ -31,7 +32,6 @@ from annotruth.validation import MISSING_LABEL, one_of
 ConfusionPrior = np.ndarray | Mapping[str, np.ndarray] | None
 _MAX_TOGETHER = 2**22  # numbers in the arrays of replicates that are estimated together
 _MAX_ITER_TOGETHER, _TOL_TOGETHER = 200, 3e-5  # far below the spread of replicates
-_MIN_UNROLLED_ANSWERS, _MAX_UNROLLED_CLASSES = 2**18, 16  # where code for just this number of classes pays
 
 
 def maximise(
@@ -187,8 +187,7 @@ class Expectation:
         self._lanes = [(number, *part) for number, part in enumerate(split_lanes(votes.first_answer, n_cells))]
         self._counts = own_rows(len(self._lanes), n_cells)
         self._classes = own_rows(len(self._lanes), votes.n_classes)
-        many = len(votes.cell) >= _MIN_UNROLLED_ANSWERS and votes.n_classes <= _MAX_UNROLLED_CLASSES
-        self._unrolled = (0,) * votes.n_classes if many else ()
+        self._unrolled = unrolled_classes(len(votes.cell), votes.n_classes)
 
     def __call__(self, prior: np.ndarray, confusion: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
         """Give expected counts (raters, classes, classes), expected items per class (classes,), log-likelihood."""

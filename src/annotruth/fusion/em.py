@@ -19,6 +19,7 @@ MIN_EXPECTED_COUNT = 1e-10
 """Expected counts never fall below this: no answer is impossible, and rows without evidence come out uniform."""
 MAX_TIE = 1e-9
 """Classes whose posteriors differ by less are tied; the one that comes first in the classes wins."""
+_MIN_UNROLLED_ANSWERS, _MAX_UNROLLED_CLASSES = 2**18, 16  # where code for just this number of classes pays
 _MAX_LANES, _MAX_LANE_BYTES, _MIN_LANE_ANSWERS, _MIN_LANE_WORK = 16, 2**28, 2**13, 8
 
 
@@ -201,6 +202,18 @@ def split_lanes(start: np.ndarray, n_cells: int) -> list[tuple[int, int]]:
     wanted = np.linspace(0, n_answers + n_rows, count + 1)[1:-1]
     edges = [bisect_left(range(n_rows + 1), work, key=lambda row: start[row] + row) for work in wanted]
     return list(pairwise([0, *edges, n_rows]))
+
+
+def unrolled_classes(n_answers: int, n_classes: int) -> tuple[int, ...]:
+    """What tells the compiler how many classes there are: a tuple as long, where it pays, and an empty one elsewhere.
+
+    Examples
+    --------
+    >>> unrolled_classes(100, 3), unrolled_classes(10**6, 3)
+    ((), (0, 0, 0))
+    """
+    many = n_answers >= _MIN_UNROLLED_ANSWERS and n_classes <= _MAX_UNROLLED_CLASSES
+    return (0,) * n_classes if many else ()
 
 
 def own_rows(count: int, size: int) -> np.ndarray:

@@ -79,7 +79,7 @@ def method_names() -> tuple[str, ...]:
     Examples
     --------
     >>> method_names()
-    ('clustered-dawid-skene', 'collate', 'dawid-skene', 'glad', 'graph-cut-staple', 'hierarchical-dawid-skene', ...)
+    ('averaged', 'clustered-dawid-skene', 'collate', 'dawid-skene', 'glad', 'graph-cut-staple', ...)
     """
     return tuple(sorted({*listed_estimators(), *METHODS}))
 

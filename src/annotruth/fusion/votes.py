@@ -15,13 +15,13 @@ import numpy as np
 
 from annotruth.data.answers import Answers
 from annotruth.errors import InputError
-from annotruth.fusion._em import pixel_loops
+from annotruth.fusion._em import PADDING, pixel_loops, row_loops
 from annotruth.parallel.threads import run_parts, split_range, thread_count
 from annotruth.validation import MISSING_LABEL, MISSING_PIXEL
 
 MAX_NUMBERED_TUPLES = 2**16
 """Tuples are numbered directly while there can be no more than this many, and hashed beyond."""
-_PART_PIXELS = 2**20
+_PART_PIXELS, _PART_ANSWERS = 2**20, 2**16
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Votes:
 
     @cached_property
     def first_answer(self) -> np.ndarray:
-        return first_answers(self.answers, self.n_rows)
+        return self._index[0]
 
     @cached_property
     def cell(self) -> np.ndarray:
@@ -95,8 +95,14 @@ class Votes:
 
     @cached_property
     def _labelled_counts(self) -> np.ndarray:
-        weights = None if (self.weight == 1).all() else self.weight[self.answers.item]
-        return np.bincount(self.answers.rater, weights, minlength=self.n_raters).astype(np.float64)
+        if (self.weight == 1).all():
+            return self._index[1]
+        return np.bincount(self.answers.rater, self.weight[self.answers.item], minlength=self.n_raters)
+
+    @cached_property
+    def _index(self) -> tuple[np.ndarray, np.ndarray]:
+        """``first_answer``, and how many answers each rater gave, (raters,) float64."""
+        return index_answers(self.answers, self.n_rows, self.n_raters)
 
     def vote_counts(self, weight: np.ndarray | None = None) -> np.ndarray:
         """How many raters chose each class, (rows, classes) float64; with ``weight`` (answers,), what they weigh."""
@@ -113,7 +119,7 @@ class Votes:
     def reweighted(self, weight: np.ndarray) -> Votes:
         """Give the same rows other weights; a row of weight 0 teaches nothing."""
         other = replace(self, weight=weight)
-        other.__dict__.update(first_answer=self.first_answer, cell=self.cell)
+        other.__dict__.update(_index=self._index, cell=self.cell)
         return other
 
 
@@ -136,6 +142,27 @@ def first_answers(answers: Answers, n_items: int) -> np.ndarray:
     start = np.zeros(n_items + 1, dtype=np.int64)
     np.cumsum(np.bincount(answers.item, minlength=n_items), out=start[1:])
     return start
+
+
+def index_answers(answers: Answers, n_items: int, n_raters: int) -> tuple[np.ndarray, np.ndarray]:
+    """:func:`first_answers`, and how many answers each rater gave, (raters,) float64, in one pass.
+
+    Examples
+    --------
+    >>> answers = Answers(np.array([0, 0, 2], np.int32), np.array([0, 1, 1], np.int32), np.zeros(3, np.int16))
+    >>> index_answers(answers, 4, 2)
+    (array([0, 2, 2, 3, 3]), array([1., 2.]))
+    """
+    loops, start = row_loops(len(answers)), np.empty(n_items + 1, dtype=np.int64)
+    parts = split_range(len(answers), max(_PART_ANSWERS, 8 * n_raters))  # adding up costs less than counting
+    given = np.zeros((len(parts), n_raters + PADDING))
+
+    def work(lane: int, first: int, last: int) -> None:
+        loops.index_answers(first, last, answers.item, answers.rater, start, given[lane])
+
+    run_parts(work, [(lane, *part) for lane, part in enumerate(parts)])
+    start[answers.item[-1] + 1 if len(answers) else 0 :] = len(answers)
+    return start, given.sum(axis=0)[:n_raters]
 
 
 def answer_cells(answers: Answers, n_raters: int, n_classes: int) -> np.ndarray:

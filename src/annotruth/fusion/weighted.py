@@ -17,6 +17,7 @@ from annotruth.fusion.em import (
     confusion_from_counts,
     own_rows,
     split_lanes,
+    unrolled_classes,
 )
 from annotruth.fusion.state import FusionState
 from annotruth.fusion.votes import Votes
@@ -66,10 +67,11 @@ class WeightedVote(FusionEstimator):
         """Posterior (rows, classes) of votes that weigh so much (raters,), and of the prior where nobody voted."""
         start, gold, answers = votes.first_answer, votes.gold, votes.answers
         posterior, loops = np.empty((votes.n_rows, votes.n_classes)), row_loops(len(answers))
+        unrolled = unrolled_classes(len(answers), votes.n_classes)
         own = np.ascontiguousarray(weight, dtype=np.float64), np.ascontiguousarray(prior, dtype=np.float64)
 
         def work(first: int, last: int) -> None:
-            loops.weighted_rows(first, last, start, answers.rater, answers.label, gold, *own, posterior)
+            loops.weighted_rows(first, last, start, answers.rater, answers.label, gold, *own, posterior, unrolled)
 
         run_parts(work, split_lanes(start, 0))
         return posterior
@@ -84,14 +86,14 @@ def count_shares(votes: Votes, weight: np.ndarray) -> tuple[np.ndarray, np.ndarr
     """
     start, answers, n_raters, n_classes = votes.first_answer, votes.answers, votes.n_raters, votes.n_classes
     loops, size = row_loops(len(answers)), n_raters * n_classes**2
-    lanes = split_lanes(start, size)
+    lanes, unrolled = split_lanes(start, size), unrolled_classes(len(answers), n_classes)
     counts, classes = own_rows(len(lanes), size), own_rows(len(lanes), n_classes)
     weight = np.ascontiguousarray(weight, dtype=np.float64)
 
     def work(lane: int, first: int, last: int) -> None:
         loops.count_weighted_rows(
             first, last, start, answers.rater, answers.label, votes.weight, votes.gold, weight, counts[lane],
-            classes[lane],
+            classes[lane], unrolled,
         )  # fmt: skip
 
     run_parts(work, [(lane, *part) for lane, part in enumerate(lanes)])
@@ -116,13 +118,13 @@ def agreement(votes: Votes, weight: np.ndarray) -> np.ndarray:
     """
     start, answers, n_raters = votes.first_answer, votes.answers, votes.n_raters
     loops, lanes = row_loops(len(answers)), split_lanes(start, n_raters)
-    right = own_rows(len(lanes), n_raters)
+    right, unrolled = own_rows(len(lanes), n_raters), unrolled_classes(len(answers), votes.n_classes)
     weight = np.ascontiguousarray(weight, dtype=np.float64)
 
     def work(lane: int, first: int, last: int) -> None:
         loops.agree_rows(
             first, last, start, answers.rater, answers.label, votes.weight, votes.gold, weight, MAX_TIE, right[lane],
-            votes.n_classes,
+            votes.n_classes, unrolled,
         )  # fmt: skip
 
     run_parts(work, [(lane, *part) for lane, part in enumerate(lanes)])

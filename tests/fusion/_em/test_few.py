@@ -64,34 +64,51 @@ def test_sums_are_those_of_the_compiled_loops(name: str, problem: Problem) -> No
         np.testing.assert_allclose(plain, compiled, atol=1e-11)
 
 
-def test_weighted_votes_are_those_of_the_compiled_loops(problem: Problem) -> None:
+UNROLLED = pytest.mark.parametrize("unrolled", [(), (0,) * CLASSES])
+
+
+@UNROLLED
+def test_weighted_votes_are_those_of_the_compiled_loops(problem: Problem, unrolled: tuple[int, ...]) -> None:
     start, rater, label, gold = (problem[each] for each in ("start", "rater", "label", "gold"))
     weight = np.append(np.arange(RATERS - 1.0), -1.0)
     found = []
     for loops in (em_kernels, few):
         right, posterior = np.zeros(RATERS + 16), np.zeros((ROWS, CLASSES))
         for part in ((3, ROWS), (0, 3)):
-            loops.agree_rows(*part, start, rater, label, problem["weight"], gold, weight, 1e-9, right, CLASSES)
-            loops.weighted_rows(*part, start, rater, label, gold, weight, np.full(CLASSES, 0.25), posterior)
+            counted = right, CLASSES, unrolled
+            loops.agree_rows(*part, start, rater, label, problem["weight"], gold, weight, 1e-9, *counted)
+            loops.weighted_rows(*part, start, rater, label, gold, weight, np.full(CLASSES, 0.25), posterior, unrolled)
         found.append((right, posterior))
     for compiled, plain in zip(*found):
         np.testing.assert_allclose(plain, compiled, atol=1e-11)
 
 
-def test_counts_of_weighted_votes_are_those_of_their_shares(problem: Problem) -> None:
+@UNROLLED
+def test_counts_of_weighted_votes_are_those_of_their_shares(problem: Problem, unrolled: tuple[int, ...]) -> None:
     start, rater, label, gold = (problem[each] for each in ("start", "rater", "label", "gold"))
     weight = np.append(np.arange(RATERS - 1.0), -1.0)
     posterior = np.zeros((ROWS, CLASSES))
-    em_kernels.weighted_rows(0, ROWS, start, rater, label, gold, weight, np.zeros(CLASSES), posterior)
+    em_kernels.weighted_rows(0, ROWS, start, rater, label, gold, weight, np.zeros(CLASSES), posterior, ())
     expected = np.zeros(RATERS * CLASSES**2 + 16)
     posterior *= problem["weight"][:, None]
     em_kernels.count_rows(0, ROWS, start, problem["cell"], posterior, expected)
     for loops in (em_kernels, few):
         counts, classes = np.zeros(RATERS * CLASSES**2 + 16), np.zeros(CLASSES + 16)
         for part in ((3, ROWS), (0, 3)):
-            loops.count_weighted_rows(*part, start, rater, label, problem["weight"], gold, weight, counts, classes)
+            given = start, rater, label, problem["weight"], gold, weight
+            loops.count_weighted_rows(*part, *given, counts, classes, unrolled)
         np.testing.assert_allclose(counts, expected, atol=1e-11)
         np.testing.assert_allclose(classes[:CLASSES], posterior.sum(axis=0), atol=1e-11)
+
+
+def test_an_index_of_answers_says_where_items_begin_and_who_gave_how_many(problem: Problem) -> None:
+    item, rater = problem["item"], problem["rater"]
+    for loops in (em_kernels, few):
+        start, given = np.full(ROWS + 1, len(item)), np.zeros(RATERS)
+        for part in ((7, len(item)), (0, 7), (7, 7)):
+            loops.index_answers(*part, item, rater, start, given)
+        np.testing.assert_array_equal(start, problem["start"])
+        np.testing.assert_array_equal(given, np.bincount(rater, minlength=RATERS))
 
 
 def test_linked_raters_are_those_of_the_compiled_loop(problem: Problem) -> None:

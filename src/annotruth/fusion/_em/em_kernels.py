@@ -106,96 +106,126 @@ def count_rows(first, last, start, cell, posterior, counts):
 
 
 @njit(nogil=True, cache=True)
-def agree_rows(first, last, start, rater, label, row_weight, gold, weight, tie, right, n_classes):
+def agree_rows(first, last, start, rater, label, row_weight, gold, weight, tie, right, classes, unrolled):
     """Add, to right (raters,), the answers that are the rows' best class by weighted votes.
 
     The best class is the gold label, where there is one, or the first of those within ``tie`` of the highest score.
+    There is no branch that nobody could foretell.
     """
-    score = np.empty(n_classes + PADDING)
-    for i in range(first, last):
-        begin, end = np.uint64(start[i]), np.uint64(start[i + 1])
-        best = np.int64(gold[i])
-        if best < 0:
-            for k in range(n_classes):
-                score[k] = 0.0
-            for a in range(begin, end):
-                score[np.uint64(label[a])] += weight[np.uint64(rater[a])]
-            highest = score[0]
-            for k in range(1, n_classes):
-                highest = max(highest, score[k])
-            best = np.int64(0)
-            while score[best] < highest - tie:
-                best += 1
-        for a in range(begin, end):  # without a branch that nobody could foretell
-            right[np.uint64(rater[a])] += row_weight[i] * (label[a] == best)
+    n_classes = len(unrolled) if len(unrolled) else classes
+    score = np.empty(BATCH * n_classes + PADDING)
+    for batch in range(first, last, BATCH):
+        size = min(BATCH, last - batch)
+        _add_weights(batch, size, start, rater, label, weight, score, n_classes)
+        for i in range(size):
+            row, at = np.uint64(batch + i), np.uint64(i * n_classes)
+            best = np.int64(gold[row])
+            if best < 0:
+                highest = score[at]
+                for k in range(1, n_classes):
+                    highest = max(highest, score[at + np.uint64(k)])
+                best = np.int64(0)
+                for k in range(n_classes - 1, -1, -1):
+                    best = np.int64(k) if score[at + np.uint64(k)] >= highest - tie else best
+            counted = row_weight[row]
+            for a in range(np.uint64(start[row]), np.uint64(start[row + np.uint64(1)])):
+                right[np.uint64(rater[a])] += counted * (label[a] == best)
 
 
 @njit(nogil=True, cache=True)
-def weighted_rows(first, last, start, rater, label, gold, weight, prior, posterior):
+def weighted_rows(first, last, start, rater, label, gold, weight, prior, posterior, unrolled):
     """Fill posterior (rows, classes) with shares of weighted votes: all alike where weights sum to nothing or less.
 
     Where nobody voted it is the prior, and where there is a gold label, that.
     """
-    n_classes = posterior.shape[1]
+    n_classes = len(unrolled) if len(unrolled) else posterior.shape[1]
     for i in range(first, last):
         begin, end = np.uint64(start[i]), np.uint64(start[i + 1])
-        share, total = posterior[i], 0.0
+        row, total = np.uint64(i), 0.0
         for k in range(n_classes):
-            share[k] = 0.0
+            posterior[row, np.uint64(k)] = 0.0
         if gold[i] >= 0:
-            share[gold[i]] = 1.0
+            posterior[row, np.uint64(gold[i])] = 1.0
             continue
         if begin == end:
             for k in range(n_classes):
-                share[k] = prior[k]
+                posterior[row, np.uint64(k)] = prior[k]
             continue
         for a in range(begin, end):
-            share[np.uint64(label[a])] += weight[np.uint64(rater[a])]
+            posterior[row, np.uint64(label[a])] += weight[np.uint64(rater[a])]
         for k in range(n_classes):
-            total += share[k]
+            total += posterior[row, np.uint64(k)]
         if total > 0:
             for k in range(n_classes):
-                share[k] /= total
+                posterior[row, np.uint64(k)] /= total
         else:
             for k in range(n_classes):
-                share[k] = 1.0 / n_classes
+                posterior[row, np.uint64(k)] = 1.0 / n_classes
 
 
 @njit(nogil=True, cache=True)
-def count_weighted_rows(first, last, start, rater, label, row_weight, gold, weight, counts, classes):
+def count_weighted_rows(first, last, start, rater, label, row_weight, gold, weight, counts, classes, unrolled):
     """Add the rows' shares of weighted votes to the classes, and to the counts of every rater who answered.
 
     What :func:`weighted_rows` and :func:`count_rows` do one after the other, without writing the shares down.
     """
-    n_classes = len(classes) - PADDING
-    share = np.empty(n_classes + PADDING)
-    for i in range(first, last):
-        begin, end = np.uint64(start[i]), np.uint64(start[i + 1])
-        for k in range(n_classes):
-            share[k] = 0.0
-        if gold[i] >= 0:
-            share[gold[i]] = row_weight[i]
-        elif begin == end:
-            continue
-        else:
-            total = 0.0
-            for a in range(begin, end):
-                share[np.uint64(label[a])] += weight[np.uint64(rater[a])]
+    n_classes = len(unrolled) if len(unrolled) else len(classes) - PADDING
+    share = np.empty(BATCH * n_classes + PADDING)
+    width = np.uint64(n_classes)
+    for batch in range(first, last, BATCH):
+        size = min(BATCH, last - batch)
+        _add_weights(batch, size, start, rater, label, weight, share, n_classes)
+        for i in range(size):
+            row, at, total = np.uint64(batch + i), np.uint64(i * n_classes), 0.0
             for k in range(n_classes):
-                total += share[k]
-            if total > 0:
-                scale = row_weight[i] / total
+                total += share[at + np.uint64(k)]
+            if gold[row] >= 0:
                 for k in range(n_classes):
-                    share[k] *= scale
+                    share[at + np.uint64(k)] = row_weight[row] if k == gold[row] else 0.0
+            elif total > 0:
+                scale = row_weight[row] / total
+                for k in range(n_classes):
+                    share[at + np.uint64(k)] *= scale
             else:
+                alike = row_weight[row] / n_classes if start[row] < start[row + np.uint64(1)] else 0.0
                 for k in range(n_classes):
-                    share[k] = row_weight[i] / n_classes
-        for k in range(n_classes):
-            classes[k] += share[k]
-        for a in range(begin, end):
-            to = (np.int64(rater[a]) * n_classes + label[a]) * n_classes
+                    share[at + np.uint64(k)] = alike
             for k in range(n_classes):
-                counts[to + k] += share[k]
+                classes[np.uint64(k)] += share[at + np.uint64(k)]
+        for i in range(size):
+            row, at = np.uint64(batch + i), np.uint64(i * n_classes)
+            for a in range(np.uint64(start[row]), np.uint64(start[row + np.uint64(1)])):
+                to = (np.uint64(rater[a]) * width + np.uint64(label[a])) * width
+                for k in range(n_classes):
+                    counts[to + np.uint64(k)] += share[at + np.uint64(k)]
+
+
+@njit(nogil=True, cache=True)
+def _add_weights(batch, size, start, rater, label, weight, score, n_classes):
+    """Fill score (rows of the batch, classes) with the sums of weighted votes.
+
+    Many rows together: reading a sum while what was just added to it is still on its way to memory takes long.
+    """
+    for j in range(size * n_classes):
+        score[np.uint64(j)] = 0.0
+    for i in range(size):
+        row, at = np.uint64(batch + i), np.uint64(i * n_classes)
+        for a in range(np.uint64(start[row]), np.uint64(start[row + np.uint64(1)])):
+            score[at + np.uint64(label[a])] += weight[np.uint64(rater[a])]
+
+
+@njit(nogil=True, cache=True)
+def index_answers(first, last, item, rater, start, given):
+    """Write where items begin, start (items + 1,), that do among the answers first … last - 1; count raters' answers.
+
+    Answers are sorted by item. After the last of them, start is the caller's to fill.
+    """
+    before = np.int64(item[first - 1]) if first > 0 else np.int64(-1)
+    for a in range(first, last):
+        given[np.uint64(rater[a])] += 1
+        while before < item[a]:
+            before += 1
+            start[before] = a
 
 
 @njit(nogil=True, cache=True)

@@ -92,6 +92,7 @@ def agree_rows(
     tie: float,
     right: np.ndarray,
     n_classes: int,
+    unrolled: tuple[int, ...],
 ) -> None:
     row, own = _rows(first, last, start), slice(start[first], start[last])
     score = _add_votes(row, last - first, n_classes, label[own], weight[rater[own]])
@@ -110,6 +111,7 @@ def weighted_rows(
     weight: np.ndarray,
     prior: np.ndarray,
     posterior: np.ndarray,
+    unrolled: tuple[int, ...],
 ) -> None:
     n_classes, own = posterior.shape[1], slice(start[first], start[last])
     score = _add_votes(_rows(first, last, start), last - first, n_classes, label[own], weight[rater[own]])
@@ -132,14 +134,24 @@ def count_weighted_rows(
     weight: np.ndarray,
     counts: np.ndarray,
     classes: np.ndarray,
+    unrolled: tuple[int, ...],
 ) -> None:
     n_classes = len(classes) - PADDING
     posterior = np.empty((len(start) - 1, n_classes))
-    weighted_rows(first, last, start, rater, label, gold, weight, np.zeros(n_classes), posterior)
+    weighted_rows(first, last, start, rater, label, gold, weight, np.zeros(n_classes), posterior, ())
     posterior[first:last] *= row_weight[first:last, None]
     cell = (rater.astype(np.int64) * n_classes + label) * n_classes
     count_rows(first, last, start, cell, posterior, counts)
     classes[:n_classes] += posterior[first:last].sum(axis=0)
+
+
+def index_answers(
+    first: int, last: int, item: np.ndarray, rater: np.ndarray, start: np.ndarray, given: np.ndarray
+) -> None:
+    before = int(item[first - 1]) if first > 0 else -1
+    begun = np.arange(before + 1, int(item[last - 1]) + 1) if last > first else np.empty(0, dtype=np.int64)
+    start[begun] = first + np.searchsorted(item[first:last], begun)
+    np.add.at(given, rater[first:last], 1)
 
 
 def first_linked(item: np.ndarray, rater: np.ndarray, n_raters: int) -> np.ndarray:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from annotruth.fusion._em import PADDING, row_loops
-from annotruth.fusion.em import by_label, by_truth, log_of
+from annotruth.fusion.em import by_label, by_truth, log_of, unrolled_classes
 from annotruth.fusion.one_coin import VoteCoins
 from annotruth.fusion.stream.blocks import Block
 from annotruth.fusion.votes import Votes
@@ -23,7 +23,6 @@ from annotruth.io.writing import atomic
 from annotruth.parallel import MapFunction
 
 _MAX_LANES, _MAX_LANE_BYTES = 16, 2**28
-_MIN_UNROLLED_ANSWERS, _MAX_UNROLLED_CLASSES = 2**18, 16  # as in memory: where code for just these classes pays
 
 Lane = tuple[Block, ...]
 
@@ -151,9 +150,8 @@ def _expect_lane(file: Path, lane: Lane) -> tuple[np.ndarray, np.ndarray, float]
     counts, classes = np.zeros(len(seen) + PADDING), np.zeros(n_classes + PADDING)
     for block in lane:
         start, cell, weight, gold = block.load()
-        many = len(cell) >= _MIN_UNROLLED_ANSWERS and n_classes <= _MAX_UNROLLED_CLASSES
         likelihood += row_loops(len(cell)).expect_rows(
             0, block.n_items, start, cell, weight, gold, log_prior, seen, counts, classes,
-            (0,) * n_classes if many else (),
+            unrolled_classes(len(cell), n_classes),
         )  # fmt: skip
     return counts[:-PADDING], classes[:n_classes], likelihood
