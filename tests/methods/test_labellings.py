@@ -25,8 +25,11 @@ def of(found: Labellings, form: Literal["foretold", "drawn"]) -> list[list[int]]
 
 
 def offsets(of_raters: list[float]) -> torch.Tensor:
-    """Of raters as given, of all together nothing, and of everybody's borders what they are moved by."""
-    return torch.tensor([*of_raters, *[0.0] * len(TOGETHER), *[-shift for shift in SHIFTS]]).unsqueeze(1)
+    """Of raters from where all draw in the middle, and so from any labelling's borders."""
+    from_middle = torch.tensor(of_raters)
+    from_raters = from_middle - from_middle.nan_to_num(posinf=0.0).unsqueeze(1)
+    together, borders = from_middle.expand(len(TOGETHER), -1), from_middle + torch.tensor(SHIFTS).unsqueeze(1)
+    return torch.cat([from_raters, together, borders]).unsqueeze(2)
 
 
 NOBODY_IS_OFF = offsets([0.0, 0.0, 0.0])
@@ -83,7 +86,7 @@ def test_what_one_rater_did_not_draw_follows_from_others_who_draw_larger_or_smal
     assert found.by_others(2)[0, 4:8, 3:9].all()
     assert (found.by_others(2) > 0).sum() > truth.sum()
     assert (found.by_others(4) == 255).all()  # of the vote of two, the vote tells
-    left_out = Labellings(*arguments, offsets([torch.inf, 1.0, -1.0]))
+    left_out = Labellings(*arguments, offsets([0.0, torch.inf, torch.inf]))
     assert (left_out.by_others(0) == 255).all()
 
 
@@ -117,7 +120,7 @@ def test_the_fused_labelling_is_dawid_and_skenes():
     masks = np.where(right, truth, (truth + rng.integers(1, 3, right.shape)) % 3).astype(np.uint8)
     log_confusion = torch.from_numpy(fused_confusion(list(masks), 5, 3)).float()
     even = torch.full((4, 5, 3, 12, 12), 1 / 3).log()
-    found = Labellings(even, torch.from_numpy(masks), even[:, 0], log_confusion, torch.zeros(labelling_count(5), 2))
+    found = Labellings(even, torch.from_numpy(masks), even[:, 0], log_confusion, torch.zeros(labelling_count(5), 5, 2))
     drawn = found.drawn(5 + TOGETHER.index(FUSED))
     fused = np.stack(DawidSkene().fit(Annotations.from_masks(masks, classes=3)).predict())
     assert (drawn.numpy() == fused).mean() > 0.98  # but for the classes' frequencies

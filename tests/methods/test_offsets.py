@@ -12,10 +12,10 @@ from annotruth.methods.offsets import (
     REACH,
     SHIFTS,
     border_distances,
+    drawn_distances,
     in_the_middle,
     rater_offsets,
     within,
-    without_offsets,
 )
 from annotruth.metrics import dice
 from annotruth.simulate import MaskRater, noisy_digits, simulate_masks
@@ -44,13 +44,27 @@ def test_offsets_are_those_by_which_raters_were_made_to_err():
     assert np.isinf(blank)  # has no border anywhere
 
 
-def test_raters_who_are_left_out_and_pixels_that_nobody_labelled_are_no_part_of_it():
-    labels = torch.tensor([[[0, 0, 1, 1, 255], [1, 1, 1, 1, 255]]], dtype=torch.uint8)
-    offsets = torch.tensor([[0.0], [torch.inf]])
-    distances = in_the_middle(without_offsets(labels, offsets, classes=2))
-    assert within(distances, 0.0)[0].tolist() == [0, 0, 1, 1, 255]
-    both = in_the_middle(without_offsets(labels, torch.tensor([[0.0], [0.0]]), classes=2))
-    assert within(both, 0.0)[0, 2:].tolist() == [1, 1, 255]
+def test_a_rater_who_takes_one_class_for_another_now_and_then_is_as_far_off_as_on_other_items():
+    truth = torch.zeros(9, 30, 30, dtype=torch.uint8)
+    truth[:, 3:13, 4:14], truth[:, 17:27, 15:25] = 1, 2
+    large = torch.zeros_like(truth)
+    large[:, 2:14, 3:15], large[:, 16:28, 14:26] = 1, 2
+    swapped = torch.tensor([0, 2, 1], dtype=torch.uint8)[large.long()]
+    now_and_then = torch.where(torch.arange(9).view(-1, 1, 1) < 4, swapped, large)
+    mostly = torch.where(torch.arange(9).view(-1, 1, 1) < 6, swapped, large)
+    found = rater_offsets([torch.stack([large, now_and_then, mostly], dim=1)], [truth], classes=3)
+    np.testing.assert_allclose(found[1], found[0], atol=0.1)
+    assert torch.isinf(found[2]).all()
+
+
+def test_what_is_in_the_middle_leaves_out_what_is_not_known():
+    labels = torch.tensor([[[0, 0, 1, 1, 255], [0, 1, 1, 1, 255], [255] * 5]], dtype=torch.uint8)
+    distances = drawn_distances(labels, classes=2)
+    assert distances[0, 2].isnan().all()
+    assert within(in_the_middle(distances[:, :1]))[0].tolist() == [0, 0, 1, 1, 255]
+    middle = in_the_middle(distances)
+    np.testing.assert_allclose(middle[0, 0, :4], distances[0, :2, 0, :4].mean(dim=0))
+    assert within(middle)[0].tolist() == [0, 0, 1, 1, 255]
 
 
 def test_of_borders_moved_outwards_or_inwards_the_true_ones_foretell_all_drawings_best_though_nobody_drew_them():
@@ -60,8 +74,9 @@ def test_of_borders_moved_outwards_or_inwards_the_true_ones_foretell_all_drawing
     masks = simulate_masks(truth, [*crowd, "under"], seed=6).masks
     labels = torch.from_numpy(masks)
     vote = (labels.sum(dim=1) > 2).to(torch.uint8)
-    distances = in_the_middle(without_offsets(labels, rater_offsets([labels], [vote], classes=2), classes=2))
-    moved = {shift: within(distances, shift).numpy().astype(int) for shift in SHIFTS}
+    offsets = rater_offsets([labels], [vote], classes=2)
+    distances = in_the_middle(drawn_distances(labels, classes=2) - offsets.view(5, 1, 1, 1))
+    moved = {shift: within(distances - shift).numpy().astype(int) for shift in SHIFTS}
     lengths = {shift: message_lengths(list(each), list(masks), classes=2).sum() for shift, each in moved.items()}
     best = min(lengths, key=lengths.__getitem__)
     assert dice(moved[best], truth) > 0.93  # the best of the raters has 0.76

@@ -26,11 +26,11 @@ def test_centres_and_spreads_against_numpy():
     rng = np.random.default_rng(0)
     labels = rng.choice([0, 1, 2, 4, 255], (3, 6, 7, 5)).astype(np.uint8)
     found = Fingerprint.of(None, labels, classes=5)
-    assert sorted(found.centre) == [1, 2, 4]
-    for number in (1, 2, 4):
-        where = np.argwhere(labels == number)[:, 1:]
-        np.testing.assert_allclose(found.centre[number], where.mean(axis=0))
-        np.testing.assert_allclose(found.spread[number], where.std(axis=0))
+    assert sorted(found.centre) == [(rater, number) for rater in range(3) for number in (1, 2, 4)]
+    for rater, number in found.centre:
+        where = np.argwhere(labels[rater] == number)
+        np.testing.assert_allclose(found.centre[rater, number], where.mean(axis=0))
+        np.testing.assert_allclose(found.spread[rater, number], where.std(axis=0))
 
 
 def test_two_classes_in_one_order_are_not_mirrored_along_it():
@@ -40,6 +40,17 @@ def test_two_classes_in_one_order_are_not_mirrored_along_it():
     swapped = [np.where(mask > 0, 3 - mask, 0).astype(np.uint8) for mask in left_right[:3]]
     assert mirror_axes(seen(left_right[3:] + swapped), axes=2) == (0, 1), "15 % of the items have the other order"
     assert mirror_axes(seen(left_right[:18] + swapped[:2]), axes=2) == (0,), "10 % of the items have the other order"
+
+
+def test_raters_who_take_one_class_for_the_other_do_not_hide_their_order():
+    rng = np.random.default_rng(0)
+    items = [two_boxes((rng.integers(13), 1), (rng.integers(13), 9), raters=3) for _ in range(20)]
+    for mask in items:
+        mask[1] = np.where(mask[1] > 0, 3 - mask[1], 0)
+        mask[2] = mask[rng.integers(2)]
+    assert mirror_axes(seen(items), axes=2) == (0,)
+    assert mirror_axes(seen([mask[2:] for mask in items]), axes=2) == (0, 1), "of one alone it cannot be told"
+    assert mirror_axes(seen(items[:9]), axes=2) == (0, 1), "nor of few items"
 
 
 def test_a_class_that_lies_always_on_one_side_is_not_mirrored_to_the_other():

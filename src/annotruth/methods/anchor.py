@@ -55,7 +55,7 @@ ENOUGH_ITEMS, MOST_PIXELS = 8, 2**28
 """So many are enough where all labellings of them have more pixels than this, with large images or many raters."""
 LEAST_FORETOLD, MOSTLY_DRAWN = 0.7, 0.5
 """What is foretold is learnt from only where it is like what was drawn, by this Dice; else a labelling must be one that
-was drawn, on at least this share of the items, or labels are taken at their word."""
+was drawn, by several people, on at least this share of the items, or labels are taken at their word."""
 GOOD = 0.75
 """Where good items begin, in the order in which drawings are like what is foretold: more than half may be bad."""
 UNDECIDED = -1
@@ -72,7 +72,8 @@ class AnchoredModel(MethodModel):
     anchor : which labelling is taken for true, by its place in ``methods.labellings``; -1 = not yet chosen
     lengths : (labellings,) nats per item that it takes to tell all labels by the labelling
     rival : another labelling, quite different, that tells all labels about as shortly; -1 = there is none
-    offsets : (labellings, classes - 1) by how many pixels borders lie within everybody's, see ``methods.offsets``
+    offsets : (labellings, raters, classes - 1) by how many pixels raters' borders lie within a labelling's, see
+        ``methods.offsets``
     least_agreement : (2,) Dice with what is foretold, by item, below which it was drawn by a slip, or others do not
         tell it
     log_confusion : (raters, classes, classes) by Dawid and Skene's model of the labels alone, for the fused labelling
@@ -91,7 +92,7 @@ class AnchoredModel(MethodModel):
         self.trace_rule = TraceRule()
         self.register_buffer("anchor", torch.tensor(UNDECIDED))
         self.register_buffer("rival", torch.tensor(UNDECIDED))
-        self.register_buffer("offsets", torch.zeros(labelling_count(spec.raters), spec.classes - 1))
+        self.register_buffer("offsets", torch.zeros(labelling_count(spec.raters), spec.raters, spec.classes - 1))
         self.register_buffer("least_agreement", torch.zeros(2))
         self.register_buffer("lengths", torch.full((labelling_count(spec.raters),), torch.nan))
         self.register_buffer("log_confusion", torch.zeros(spec.raters, spec.classes, spec.classes))
@@ -173,11 +174,12 @@ class Anchored(Stages):
         candidates = self._candidates(model, some, labels)
         told = [_tell(candidates, number, labels) for number in range(len(model.lengths))]
         model.lengths.copy_(torch.tensor([each.lengths.mean() for each in told]))
-        word, foretold_well = raters + TOGETHER.index(WORD), _is_foretold_well(candidates, raters)
+        word = raters + TOGETHER.index(WORD)
+        foretold_well, of_several = _is_foretold_well(candidates, raters), _labelled_by_several(labels)
         able = [
             number
             for number, each in enumerate(told)
-            if (foretold_well or (each.forms == DRAWN).mean() >= MOSTLY_DRAWN)
+            if (foretold_well or min((each.forms == DRAWN).mean(), of_several) >= MOSTLY_DRAWN)
             and names_classes_alike(each.labelling, labels, classes)
         ]
         able = able if word in able else [*able, word]
@@ -205,17 +207,18 @@ class Anchored(Stages):
         model.log_confusion.copy_(torch.from_numpy(fused_confusion(labels, raters, classes)))
         model.offsets.fill_(0.0)
         candidates = [self._labellings(model, each) for each in some]
-        for number in (raters + TOGETHER.index(VOTE), raters + len(TOGETHER) + SHIFTS.index(0.0)):
-            references = [_either(each, number) for each in candidates]
-            model.offsets[:raters] = rater_offsets([batch.labels for batch in some], references, classes)
+
+        def offsets(number: int) -> Tensor:
+            return rater_offsets(
+                [each.labels for each in some], [_either(each, number) for each in candidates], classes
+            )
+
+        first = raters + len(TOGETHER)  # of everybody's borders
+        for number in (raters + TOGETHER.index(VOTE), first + SHIFTS.index(0.0)):
+            model.offsets[first:] = offsets(number) + torch.tensor(SHIFTS).view(-1, 1, 1)
             candidates = [self._labellings(model, each) for each in some]
-        references = [_either(each, raters + len(TOGETHER) + SHIFTS.index(0.0)) for each in candidates]
-        together = [
-            torch.stack([each.foretold(raters + n) for n in range(len(TOGETHER))], dim=1) for each in candidates
-        ]
-        model.offsets[raters : raters + len(TOGETHER)] = rater_offsets(together, references, classes)
-        model.offsets[raters + len(TOGETHER) :] = -torch.tensor(SHIFTS).unsqueeze(1)
-        return candidates
+        model.offsets[:first] = torch.stack([offsets(number) for number in range(first)])
+        return [self._labellings(model, each) for each in some]
 
     @staticmethod
     def _labellings(model: AnchoredModel, batch: Batch) -> Labellings:
@@ -309,6 +312,13 @@ def _is_foretold_well(candidates: Sequence[Labellings], raters: int) -> bool:
     ]
     both, area = (sum(float(each.sum()) for each in counts) for counts in zip(*found))
     return 2 * both >= LEAST_FORETOLD * area
+
+
+def _labelled_by_several(labels: Sequence[np.ndarray]) -> float:
+    """The share of items (raters, *spatial) that two or more labelled."""
+    return float(
+        np.mean([np.count_nonzero((item != MISSING_PIXEL).any(axis=tuple(range(1, item.ndim)))) > 1 for item in labels])
+    )
 
 
 def _either(labellings: Labellings, number: int) -> Tensor:

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from annotruth.data.annotations import Annotations
 from annotruth.fusion.dawid_skene import DawidSkene
-from annotruth.methods.offsets import REACH, SHIFTS, in_the_middle, within, without_offsets
+from annotruth.methods.offsets import REACH, SHIFTS, drawn_distances, in_the_middle, within
 from annotruth.nn.labels import is_labelled, one_hot
 from annotruth.validation import MISSING_PIXEL
 
@@ -62,7 +62,8 @@ class Labellings:
     labels : (batch, raters, *spatial) uint8, 255 = missing
     log_truth : (batch, classes, *spatial) of a network that learns labels at their word
     log_confusion : (raters, classes, classes), log-probability of each label (last axis) by true class
-    offsets : (labellings, classes - 1) of borders, see ``methods.offsets``; inf of those who are left out
+    offsets : (labellings, raters, classes - 1) of raters' borders from those of the labelling, see ``methods.offsets``;
+        inf of those who are left out
     """
 
     def __init__(
@@ -78,7 +79,8 @@ class Labellings:
         if number < self.raters:
             return self.own[:, number]
         if number >= self.raters + len(TOGETHER):
-            return within(self._borders, SHIFTS[number - self.raters - len(TOGETHER)])
+            borders = in_the_middle(self._foretold_distances - _broadcast(self.offsets[number], self.own))
+            return within(borders.nan_to_num(REACH))
         match TOGETHER[number - self.raters]:
             case "the vote":
                 return _vote(self.own, self.mean)
@@ -119,22 +121,24 @@ class Labellings:
         Of an item's drawings, those count that are then nearly as like what is foretold of the labelling as the one
         that is most like it.
         """
-        offset, foretold = self.offsets[number], self.foretold(number)
-        others = [rater for rater in range(self.raters) if rater != number and self.offsets[rater].isfinite().all()]
-        if not others or not offset.isfinite().all():
+        foretold, offsets = self.foretold(number), self.offsets[number]
+        others = [rater for rater in range(self.raters) if rater != number and offsets[rater].isfinite().all()]
+        if not others:
             return torch.full_like(foretold, MISSING_PIXEL)
-        apart = self._apart[:, others]
-        missing = self.labels[:, others] == MISSING_PIXEL
-        like = torch.stack([overlap(within(each, -offset), foretold) for each in apart.unbind(dim=1)], dim=1)
-        like = like.masked_fill(missing.flatten(2).all(dim=2), 0.0)
+        moved = self._distances[:, others] - _broadcast(offsets[others], self.labels)
+        like = torch.stack([overlap(within(each), foretold) for each in moved.unbind(dim=1)], dim=1)
+        like = like.masked_fill((self.labels[:, others] == MISSING_PIXEL).flatten(2).all(dim=2), 0.0)
         unlike = like < NEARLY * like.max(dim=1, keepdim=True).values
-        kept = apart.masked_fill(unlike.view(*unlike.shape, *[1] * (apart.ndim - 2)), torch.nan)
-        return within(in_the_middle(kept), -offset)
+        return within(in_the_middle(moved.masked_fill(unlike.view(*unlike.shape, *[1] * (moved.ndim - 2)), torch.nan)))
 
     @cached_property
-    def _apart(self) -> Tensor:
-        """Distances (batch, raters, classes - 1, *spatial) from everybody's border, by each one's drawing."""
-        return without_offsets(self.labels, self.offsets[: self.raters], self.classes)
+    def _distances(self) -> Tensor:
+        """From everybody's borders (batch, raters, classes - 1, *spatial), nan where somebody did not label."""
+        return drawn_distances(self.labels, self.classes)
+
+    @cached_property
+    def _foretold_distances(self) -> Tensor:
+        return drawn_distances(self.own, self.classes)
 
     def _by_several(self) -> Tensor:
         """Where (batch, *spatial) at least two labelled a pixel."""
@@ -149,10 +153,11 @@ class Labellings:
         said = torch.einsum("brl...,rtl->bt...", one_hot(labels, self.classes, dim=2), self.log_confusion)
         return (said + self.mean.clamp_min(1e-6).log()).argmax(dim=1).to(torch.uint8)
 
-    @cached_property
-    def _borders(self) -> Tensor:
-        """Distances (batch, classes - 1, *spatial) from everybody's border, as foretold."""
-        return in_the_middle(without_offsets(self.own, self.offsets[: self.raters], self.classes)).nan_to_num(REACH)
+
+def _broadcast(offsets: Tensor, labels: Tensor) -> Tensor:
+    """Offsets (raters, classes - 1), nan of those who are left out, for labels (batch, raters, *spatial)."""
+    known = offsets.masked_fill(~offsets.isfinite().all(dim=1, keepdim=True), torch.nan)
+    return known.view(*known.shape, *[1] * (labels.ndim - 2))
 
 
 def overlap(drawn: Tensor, foretold: Tensor) -> Tensor:

@@ -66,7 +66,8 @@ def rater_offsets(labels: Sequence[Tensor], references: Sequence[Tensor], classe
 
     Returns
     -------
-    (raters, classes - 1) pixels: the mean of the middle half; inf of a rater who has no border near it
+    (raters, classes - 1) pixels: the mean of the middle half of those within reach; inf of a rater who mostly has no
+    border near it
 
     Examples
     --------
@@ -82,38 +83,20 @@ def rater_offsets(labels: Sequence[Tensor], references: Sequence[Tensor], classe
         given = [is_labelled(each, classes).unsqueeze(1) & border for each, border in zip(drawn, at_border)]
         distances = [border_distances(each, classes) for each in drawn]
         for number in range(classes - 1):
-            found = torch.cat([far[:, number][at[:, number]] for far, at in zip(distances, given)]).sort().values
-            middle = found[len(found) // 4 : len(found) - len(found) // 4]
-            if len(middle) and middle.mean().abs() < REACH - 1:
-                of_classes[number] = middle.mean()
+            found = torch.cat([far[:, number][at[:, number]] for far, at in zip(distances, given)])
+            near = found[found.abs() < REACH].sort().values
+            if len(found) and 2 * len(near) >= len(found):
+                of_classes[number] = near[len(near) // 4 : len(near) - len(near) // 4].mean()
     return offsets
 
 
-def without_offsets(labels: Tensor, offsets: Tensor, classes: int) -> Tensor:
-    """Distances (batch, raters, classes - 1, *spatial) from the border that all would draw, by each rater's drawing.
+def drawn_distances(labels: Tensor, classes: int) -> Tensor:
+    """Distances (batch, raters, classes - 1, *spatial) from borders of labels (batch, raters, *spatial).
 
-    Parameters
-    ----------
-    labels : (batch, raters, *spatial), 255 = missing
-    offsets : (raters, classes - 1), inf of those who are left out
-
-    Returns
-    -------
-    nan where somebody did not label a pixel, or is left out
-
-    Examples
-    --------
-    >>> one, two = torch.tensor([0, 0, 1, 1, 1, 0, 0]), torch.tensor([0, 1, 1, 1, 1, 1, 0])
-    >>> apart = without_offsets(torch.stack([one, two])[None], torch.tensor([[0.0], [-1.0]]), classes=2)
-    >>> apart[0, :, 0]
-    tensor([[ 1.5000,  0.5000, -0.5000, -1.5000, -0.5000,  0.5000,  1.5000],
-            [ 1.5000,  0.5000, -0.5000, -1.5000, -0.5000,  0.5000,  1.5000]])
+    nan where somebody did not label a pixel.
     """
-    drawn = labels.flatten(0, 1)
-    distances = border_distances(drawn, classes).unflatten(0, labels.shape[:2])
-    given = is_labelled(labels, classes).unsqueeze(2)
-    offset = offsets.view(*offsets.shape, *[1] * (labels.ndim - 2))
-    return torch.where(given & offset.isfinite(), distances - offset, torch.nan)
+    distances = border_distances(labels.flatten(0, 1), classes).unflatten(0, labels.shape[:2])
+    return torch.where(is_labelled(labels, classes).unsqueeze(2), distances, torch.nan)
 
 
 def in_the_middle(apart: Tensor) -> Tensor:
@@ -130,17 +113,16 @@ def in_the_middle(apart: Tensor) -> Tensor:
     return ((middle[0] + middle[1]) / 2).squeeze(1)
 
 
-def within(distances: Tensor, shift: float | Tensor) -> Tensor:
-    """Classes (batch, *spatial) uint8 of pixels that lie within a border that is moved outwards by so much; else 0.
+def within(distances: Tensor) -> Tensor:
+    """Classes (batch, *spatial) uint8 of pixels that lie within a border (batch, classes - 1, *spatial); else 0.
 
-    255 where no distance is known. The shift is one for all foreground classes, or (classes - 1,).
+    255 where no distance is known.
 
     Examples
     --------
-    >>> within(torch.tensor([[[1.5, 0.5, -0.5, torch.nan]]]), shift=1.0)
+    >>> within(torch.tensor([[[0.5, -0.5, -1.5, torch.nan]]]))
     tensor([[  0,   1,   1, 255]], dtype=torch.uint8)
     """
-    moved = distances - torch.as_tensor(shift).reshape(-1, *[1] * (distances.ndim - 2)).to(distances)
-    nearest, number = moved.nan_to_num(torch.inf).min(dim=1)
+    nearest, number = distances.nan_to_num(torch.inf).min(dim=1)
     classes = torch.where(nearest < 0, number + 1, 0).to(torch.uint8)
     return classes.masked_fill(distances.isnan().all(dim=1), 255)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations_with_replacement
 
 import numpy as np
 
@@ -18,6 +18,9 @@ SAME_ORDER, FEWEST_ITEMS = 0.9, 5
 """Two classes have an order along an axis if it is the same in this share of the items that show both, of which there
 must be so many: mirrored along it, one would look like the other. Likewise one class that lies on the same side of the
 image's middle: of two kidneys only the left one may be of interest."""
+FEWEST_OF_RATER = 10
+"""Raters who take classes for one another hide their order, but not from what one who does not drew, on so many items:
+of fewer, the same order may be chance."""
 ASIDE = 2.0
 """A class lies on one side if its centre is so many standard deviations off the middle: a disc, then, touches it."""
 PERCENTILES = (0.5, 99.5)
@@ -37,16 +40,16 @@ class Fingerprint:
     Attributes
     ----------
     size : (axes,) of the image, in pixels
-    centre, spread : (axes,) mean and standard deviation of the positions of all pixels that anybody gave a class, in
-        pixels, by the number of the class; background, class 0, is left out
+    centre, spread : (axes,) mean and standard deviation of the positions of all pixels that a rater gave a class, in
+        pixels, by the numbers of rater and class; background, class 0, is left out
     lowest, highest : (channels,) of all pixels
     whole : (channels,) whether all values are whole numbers
     foreground : (channels, pixels) values of some of the pixels that anybody called something else than background
     """
 
     size: np.ndarray
-    centre: Mapping[int, np.ndarray]
-    spread: Mapping[int, np.ndarray]
+    centre: Mapping[tuple[int, int], np.ndarray]
+    spread: Mapping[tuple[int, int], np.ndarray]
     lowest: np.ndarray
     highest: np.ndarray
     whole: np.ndarray
@@ -55,12 +58,13 @@ class Fingerprint:
     @classmethod
     def of(cls, image: np.ndarray | None, labels: np.ndarray, classes: int) -> Fingerprint:
         """Look at an image (channels, *spatial), if there is one, and labels (raters, *spatial), 255 = not labelled."""
-        present = np.flatnonzero(np.bincount(labels.ravel(), minlength=MISSING_PIXEL + 1)[1:classes]) + 1
         centre, spread = {}, {}
-        for number in present.tolist():
-            centre[number], spread[number] = _place((labels == number).sum(axis=0))
+        for rater, drawn in enumerate(labels):
+            present = np.flatnonzero(np.bincount(drawn.ravel(), minlength=MISSING_PIXEL + 1)[1:classes]) + 1
+            for number in present.tolist():
+                centre[rater, number], spread[rater, number] = _place(drawn == number)
         pixels = np.zeros((0, *labels.shape[1:]), dtype=np.float32) if image is None else image
-        anybody = ((labels > 0) & (labels < classes)).any(axis=0) if len(present) else np.zeros(labels.shape[1:], bool)
+        anybody = ((labels > 0) & (labels < classes)).any(axis=0) if centre else np.zeros(labels.shape[1:], bool)
         found = np.flatnonzero(anybody)
         if len(found) > VALUES:  # evenly, so that nothing hangs on chance
             found = found[np.linspace(0, len(found) - 1, VALUES).astype(np.int64)]
@@ -77,7 +81,8 @@ def mirror_axes(items: Iterable[Fingerprint], axes: int) -> tuple[int, ...]:
     a network that learnt from mirrored images could not tell them apart. Classes lie one after the other along an axis
     where their centres are farther apart than they spread (the mean of their standard deviations). For the same reason
     an axis is left out if a class lies wholly on one side of the middle, the same one, in nearly all items: there may
-    be something like it on the other side that nobody marked.
+    be something like it on the other side that nobody marked. Nearly all items are those of all raters together, or of
+    any one of them.
 
     Examples
     --------
@@ -89,18 +94,24 @@ def mirror_axes(items: Iterable[Fingerprint], axes: int) -> tuple[int, ...]:
     >>> mirror_axes([Fingerprint.of(None, labels, classes=3)] * 5, axes=2)
     (0,)
     """
-    order: dict[tuple[int, int], list[np.ndarray]] = defaultdict(list)
-    for item in items:
-        for one, other in combinations(sorted(item.centre), 2):
-            apart = item.centre[other] - item.centre[one]
-            clear = np.abs(apart) > (item.spread[one] + item.spread[other]) / 2
-            order[one, other].append(np.sign(apart) * clear)
-        for number, centre in item.centre.items():
-            aside = centre - (item.size - 1) / 2
-            order[number, number].append(np.sign(aside) * (np.abs(aside) > ASIDE * item.spread[number]))
+    order: dict[tuple[int | None, int, int], list[np.ndarray]] = defaultdict(list)
+    shown: dict[tuple[int | None, int, int], set[int]] = defaultdict(set)
+    for index, item in enumerate(items):
+        for (rater, one), (another, other) in combinations_with_replacement(sorted(item.centre), 2):
+            if rater != another:
+                continue
+            if one == other:
+                apart = item.centre[rater, one] - (item.size - 1) / 2
+                clear = np.abs(apart) > ASIDE * item.spread[rater, one]
+            else:
+                apart = item.centre[rater, other] - item.centre[rater, one]
+                clear = np.abs(apart) > (item.spread[rater, one] + item.spread[rater, other]) / 2
+            for of in (rater, None):
+                order[of, one, other].append(np.sign(apart) * clear)
+                shown[of, one, other].add(index)
     ordered = np.zeros(axes, dtype=bool)
-    for signs in order.values():
-        if len(signs) >= FEWEST_ITEMS:
+    for key, signs in order.items():
+        if len(shown[key]) >= (FEWEST_ITEMS if key[0] is None else FEWEST_OF_RATER):
             before, after = ((np.stack(signs) == sign).mean(axis=0) for sign in (-1, 1))
             ordered |= np.maximum(before, after) >= SAME_ORDER
     return tuple(np.flatnonzero(~ordered).tolist())
@@ -140,11 +151,11 @@ def clip_values(items: Iterable[Fingerprint]) -> tuple[tuple[float, float], ...]
     return tuple((float(f"{a:.6g}"), float(f"{b:.6g}")) for a, b in zip(low.tolist(), high.tolist()))
 
 
-def _place(count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation of positions along each axis, every pixel counting so often."""
-    centre, spread = np.empty((2, count.ndim))
-    for axis, length in enumerate(count.shape):
-        weight = count.sum(axis=tuple(other for other in range(count.ndim) if other != axis)).astype(np.float64)
+def _place(there: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation along each axis of the positions of pixels that are there."""
+    centre, spread = np.empty((2, there.ndim))
+    for axis, length in enumerate(there.shape):
+        weight = there.sum(axis=tuple(other for other in range(there.ndim) if other != axis)).astype(np.float64)
         weight, position = weight / weight.sum(), np.arange(length)
         centre[axis] = weight @ position
         spread[axis] = np.sqrt(weight @ (position - centre[axis]) ** 2)
