@@ -7,7 +7,15 @@ import torch
 
 import annotruth as at
 from annotruth.methods import Batch, DataSpec, make_method
-from annotruth.methods.anchor import FORETELLING, JOINT, UNDECIDED, drawing_loss
+from annotruth.methods.anchor import (
+    ENOUGH_ITEMS,
+    FORETELLING,
+    JOINT,
+    MOST_ITEMS,
+    UNDECIDED,
+    _enough,
+    drawing_loss,
+)
 from annotruth.methods.labellings import Labellings
 from annotruth.metrics import dice
 from annotruth.simulate import noisy_digits, simulate_masks
@@ -122,6 +130,12 @@ def test_the_stages_follow_each_other_and_nothing_is_final_before_somebody_was_c
         loss, likelihood = method.loss(model, batch, progress)
         assert torch.isfinite(loss)
         assert torch.isfinite(likelihood)
+
+
+def test_labellings_are_compared_on_fewer_items_where_images_are_large():
+    small, large = ([Batch(torch.zeros(2, 1, side, 8), torch.zeros(2, 3, side, 8))] * 50 for side in (8, 2**14))
+    assert sum(len(batch.labels) for batch in _enough(small, bytes_of_pixel=100)) == MOST_ITEMS
+    assert sum(len(batch.labels) for batch in _enough(large, bytes_of_pixel=1000)) == ENOUGH_ITEMS
 
 
 def test_drawings_are_foretold_no_more_once_somebody_was_chosen():

@@ -51,8 +51,9 @@ JOINT = 0.7
 """Share of the training after which the truth also learns from what the others' errors give away."""
 MOST_ITEMS = 64
 """Items on which labellings are compared: more would change little and take long."""
-ENOUGH_ITEMS, MOST_PIXELS = 8, 2**28
-"""So many are enough where all labellings of them have more pixels than this, with large images or many raters."""
+ENOUGH_ITEMS, MOST_BYTES = 8, 2**28
+"""So many are enough where labellings and distances of them take more memory than this, with large images or many
+raters."""
 LEAST_FORETOLD, MOSTLY_DRAWN = 0.7, 0.5
 """What is foretold is learnt from only where it is like what was drawn, by this Dice; else a labelling must be one that
 was drawn, by several people, on at least this share of the items, or labels are taken at their word."""
@@ -168,8 +169,8 @@ class Anchored(Stages):
 
         Of labellings between which chance may decide, it is the one that, as foretold, is most like what all drew.
         """
-        some = _enough(batches, len(model.lengths))
         raters, classes = model.annotators.raters, model.annotators.classes
+        some = _enough(batches, len(model.lengths) + 8 * raters * (classes - 1))  # distances as drawn and as foretold
         labels = [item for batch in some for item in batch.labels.cpu().numpy()]
         candidates = self._candidates(model, some, labels)
         told = [_tell(candidates, number, labels) for number in range(len(model.lengths))]
@@ -327,12 +328,12 @@ def _either(labellings: Labellings, number: int) -> Tensor:
     return torch.where(drawn == MISSING_PIXEL, labellings.foretold(number), drawn)
 
 
-def _enough(batches: Iterable[Batch], labellings: int) -> list[Batch]:
-    """As many of the first batches as it takes to compare so many labellings."""
+def _enough(batches: Iterable[Batch], bytes_of_pixel: int) -> list[Batch]:
+    """As many of the first batches as it takes to compare labellings."""
     some: list[Batch] = []
     for batch in batches:
         items, pixels = sum(len(each.labels) for each in some), sum(each.labels[:, 0].numel() for each in some)
-        if items >= MOST_ITEMS or (items >= ENOUGH_ITEMS and pixels * labellings >= MOST_PIXELS):
+        if items >= MOST_ITEMS or (items >= ENOUGH_ITEMS and pixels * bytes_of_pixel >= MOST_BYTES):
             break
         some.append(batch)
     return some
