@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from annotruth.experiments.core.columns import DICE
 from annotruth.experiments.core.experiment import Experiment, Row, Table
-from annotruth.experiments.core.findings import Finding, by_setting, reached
+from annotruth.experiments.core.findings import Finding, at_least, by_setting, reached
 from annotruth.experiments.core.task import Scale
 from annotruth.experiments.data.crowds import crowd_task
+from annotruth.experiments.data.digits import digits_task
 
 SETTINGS = {"with a faithful rater": {"faithful": True}, "with none": {"faithful": False}}
 CHOOSING_SEEDS, SEEDS = tuple(range(100, 104)), tuple(range(200, 224))
@@ -144,4 +145,27 @@ SMALL = Experiment(
     seeds=CHOOSING_SEEDS,
     findings=FINDINGS[:3],
     notes=NOTES[:1],
+)
+
+SIZES = {70: 0.915, 300: 0.925}
+"""Digits to learn from, and the Dice that pixel-cm should reach with so many."""
+OUTVOTING = {
+    f"{', '.join(raters)}; {size} digits": {"raters": raters, "keep": "all"}
+    for raters in (
+        ("over", "under", "wrong", "good"), ("over", "wrong", "good"), ("over", "over", "wrong", "good", "under"),
+    )
+    for size in SIZES
+}  # fmt: skip
+_SIZE_OF = {setting: int(setting.split()[-2]) for setting in OUTVOTING}
+OUTVOTED = Experiment(
+    name="crowds-outvoted",
+    title="Three crowds whose errors are alike, and one who draws the truth",
+    task=digits_task,
+    settings=OUTVOTING,
+    rows=(CLEAN, MAJORITY, STAPLE, PIXEL_CM),
+    metrics=(DICE,),
+    full=Scale({"test": 200}, settings={name: Scale({"train": size}) for name, size in _SIZE_OF.items()}),
+    quick=Scale({"train": 40, "test": 20}, {"max_epochs": 2}),
+    findings=(at_least("pixel-cm", "dice", {name: SIZES[size] for name, size in _SIZE_OF.items()}),),
+    notes=("All methods have their defaults. The good rater draws the truth.",),
 )
