@@ -133,7 +133,7 @@ def test_the_stages_follow_each_other_and_nothing_is_final_before_somebody_was_c
 
 
 def test_labellings_are_compared_on_fewer_items_where_images_are_large():
-    small, large = ([Batch(torch.zeros(2, 1, side, 8), torch.zeros(2, 3, side, 8))] * 50 for side in (8, 2**14))
+    small, large = ([Batch(torch.zeros(2, 1, side, 8), torch.zeros(2, 3, side, 8))] * MOST_ITEMS for side in (8, 2**14))
     assert sum(len(batch.labels) for batch in _enough(small, bytes_of_pixel=100)) == MOST_ITEMS
     assert sum(len(batch.labels) for batch in _enough(large, bytes_of_pixel=1000)) == ENOUGH_ITEMS
 

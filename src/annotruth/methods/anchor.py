@@ -25,8 +25,10 @@ from annotruth.methods.comparing import (
     separating_threshold,
     tell_all_labels,
 )
+from annotruth.methods.edges import blurred, edge_information
 from annotruth.methods.foretelling import first_is_shorter
 from annotruth.methods.labellings import (
+    FUSED,
     NEARLY,
     TOGETHER,
     VOTE,
@@ -49,8 +51,8 @@ FORETELLING = 0.5
 """Share of the training in which drawings are foretold; then somebody's are taken for the truth."""
 JOINT = 0.7
 """Share of the training after which the truth also learns from what the others' errors give away."""
-MOST_ITEMS = 64
-"""Items on which labellings are compared: more would change little and take long."""
+MOST_ITEMS = 256
+"""Items on which labellings are compared: with one label each, a quarter of these left some tied that are not."""
 ENOUGH_ITEMS, MOST_BYTES = 8, 2**28
 """So many are enough where labellings and distances of them take more memory than this, with large images or many
 raters."""
@@ -59,6 +61,9 @@ LEAST_FORETOLD, MOSTLY_DRAWN = 0.7, 0.5
 was drawn, by several people, on at least this share of the items, or labels are taken at their word."""
 GOOD = 0.75
 """Where good items begin, in the order in which drawings are like what is foretold: more than half may be bad."""
+ON_EDGES, LEAST_ON_EDGES = 0.85, 0.05
+"""Borders lie on edges of the images if these tell at least this share of what they tell of the labelling, of those
+that people gave, of which they tell most; where that is less than the second number, images say nothing of borders."""
 UNDECIDED = -1
 RIVAL_ERRORS, RIVAL_OVERLAP = 2.0, 0.85
 """A rival's message is longer by no more than so many standard errors; its Dice with what is taken for true is below
@@ -165,7 +170,7 @@ class Anchored(Stages):
             self._choose(model, batches)
 
     def _choose(self, model: AnchoredModel, batches: Iterable[Batch]) -> None:
-        """Take the labelling by which all labels are told in the fewest words.
+        """Take the labelling that tells all labels in the fewest words, of those whose borders lie on edges of images.
 
         Of labellings between which chance may decide, it is the one that, as foretold, is most like what all drew.
         """
@@ -184,6 +189,7 @@ class Anchored(Stages):
             and names_classes_alike(each.labelling, labels, classes)
         ]
         able = able if word in able else [*able, word]
+        able = _on_edges(able, [_by_batch(each.labelling, some) for each in told], some, raters, classes)
 
         def within_chance(of: int, errors: float) -> list[int]:
             return [n for n in able if not first_is_shorter(told[of].lengths, told[n].lengths, errors)]
@@ -278,6 +284,27 @@ def _tell(candidates: Sequence[Labellings], number: int, labels: list[np.ndarray
     )
     raters, classes = candidates[0].raters, candidates[0].classes
     return tell_all_labels(foretold, drawn, others, labels, classes, number if number < raters else None)
+
+
+def _on_edges(
+    able: list[int], labellings: list[list[Tensor]], some: Sequence[Batch], raters: int, classes: int
+) -> list[int]:
+    """Those of labellings whose borders lie on edges of the images."""
+    given = [*range(raters), *(raters + TOGETHER.index(name) for name in (VOTE, FUSED))]
+    images = [blurred(each.images) for each in some]
+    known = {number: edge_information(labellings[number], images, classes) for number in able}
+    most = max((known[number] for number in given if number in known), default=0.0)
+    if most < LEAST_ON_EDGES:
+        return able
+    return [number for number in able if known[number] >= ON_EDGES * most]
+
+
+def _by_batch(items: list[np.ndarray], batches: Sequence[Batch]) -> list[Tensor]:
+    ends = np.cumsum([len(each.labels) for each in batches])
+    return [
+        torch.from_numpy(np.stack(items[end - len(each.labels) : end])).to(each.images.device)
+        for each, end in zip(batches, ends)
+    ]
 
 
 def _items(batches: Iterable[Tensor]) -> list[np.ndarray]:
