@@ -46,7 +46,9 @@ AFTER = (
     "masks that change nobody's mind; masks are chosen by how many pixels more are expected right. Divided by the "
     "price, that hardly ever asks the expert, and disputed cases stay as cheap raters left them; regardless of the "
     "price, too few cases are asked about at first; so it is divided by the square root of the price. These rules were "
-    "chosen on seeds 10 to 29, which this table does not use."
+    "chosen on seeds 10 to 29, which this table does not use. The mean over ten seeds of information less entropy has "
+    "a standard error of 0.002 to 0.004: most leads up to 20% of the cost, and that of entropy on hippocampus at 5%, "
+    "are within it; those from 30% on are not."
 )
 """What is to be seen in the results."""
 
