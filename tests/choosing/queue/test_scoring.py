@@ -104,6 +104,31 @@ def test_a_label_beside_others_that_are_ordered_for_the_item_is_worth_a_share(ma
     assert gain > 0
 
 
+def test_masks_are_worth_pixels_and_information_for_the_square_root_of_their_price(many: ItemPosteriors) -> None:
+    fields = {**vars(many), "votes": None, "raters": many.raters[:5], "confusion": many.confusion[:5]}
+    fields |= {
+        "evidence": many.evidence[:5],
+        "first_label": np.zeros(301, dtype=int),
+        "rater_of": np.zeros(0, dtype=int),
+    }
+    masks, price = ItemPosteriors(**fields), np.array([1.0, 4.0, 9.0, 2.0, 1.5])
+    wanted = np.zeros((300, 5))
+    for item, posterior in enumerate(masks.posterior):
+        for rater, confusion in enumerate(masks.confusion):
+            joint = posterior[:, None] * confusion  # of what is true, and what is drawn
+            alone = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0)
+            told = sum(p * np.log(p / q) for p, q in zip(joint.ravel(), alone.ravel()) if p > 0)
+            right = joint.max(axis=0).sum() - posterior.max()
+            wanted[item, rater] = (scoring.INFORMATION * told + right) / price[rater] ** 0.5
+    scores = InformationScores(masks, price)
+    raters, worth = scores.score(np.arange(300))
+    assert worth == pytest.approx(np.take_along_axis(wanted, raters, axis=1))
+    assert scores.first() == pytest.approx(wanted.max(axis=1))
+    orders = fill_budget(scores, price, np.full(5, np.inf), 20)
+    assert sum(order.cost for order in orders) <= 20, "what is spent is the price itself"
+    assert all(order.cost == price[order.rater] for order in orders)
+
+
 def test_items_by_a_score_of_their_own(many: ItemPosteriors) -> None:
     rng, worth = np.random.default_rng(0), np.linspace(0.1, 1, 300)
     orders = fill_budget(

@@ -7,6 +7,7 @@ ranked once for each group, and only the best of them who are still free are loo
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 from typing import Protocol
 
@@ -32,6 +33,8 @@ HOPE = 8.0
 """Labels below which a rater is looked at as if nearly all the next ones would be right."""
 INFORMATION = 0.1
 """Of masks, what a nat of information is worth beside a pixel more that is right."""
+PRICE = 0.5
+"""Of masks, the power of the price that their worth is divided by: 0 = regardless of the price, 1 = per cost."""
 STALE = 0.5
 """Of many raters, those whose labels have fallen to this share of their information are looked at after the others."""
 _MAX_GROUPS, _MIN_GROUPS, _MAX_RANKING_WORK = 1024, 16, 2e9
@@ -67,7 +70,9 @@ class InformationScores:
     information, until those are there. What is told of an order, its gain, is that of the matrix as it is.
 
     Masks cost very different prices, and information alone, per cost, buys many poor ones that change nobody's mind:
-    pairs are chosen mostly by how many pixels more are expected right, and by information where that is none.
+    pairs are chosen mostly by how many pixels more are expected right, and by information where that is none. Per cost,
+    experts are still hardly asked, and cases stay as cheap raters left them; regardless of cost, few cases are asked
+    about. So the worth of a mask is divided by the square root of its price, half way between the two.
 
     Parameters
     ----------
@@ -77,6 +82,8 @@ class InformationScores:
 
     def __init__(self, known: ItemPosteriors, cost: Prices | np.ndarray) -> None:
         self.known, self.cost = known, flat_prices(cost, len(known.items))
+        if known.votes is None:
+            self.cost = replace(self.cost, table=self.cost.table**PRICE)
         # A single mask shows how somebody draws; of classes named, many are needed.
         self._hoped = known.confusion if known.votes is None else hope(known.confusion, known.evidence)
         self._available = np.ones(len(known.raters), dtype=bool)
