@@ -19,7 +19,6 @@ from annotruth.methods.comparing import (
     DRAWN,
     OTHERS,
     Told,
-    labelling_overlap,
     mean_overlap,
     names_classes_alike,
     separating_threshold,
@@ -65,9 +64,8 @@ ON_EDGES, LEAST_ON_EDGES = 0.85, 0.05
 """Borders lie on edges of the images if these tell at least this share of what they tell of the labelling, of those
 that people gave, of which they tell most; where that is less than the second number, images say nothing of borders."""
 UNDECIDED = -1
-RIVAL_ERRORS, RIVAL_OVERLAP = 2.0, 0.85
-"""A rival's message is longer by no more than so many standard errors; its Dice with what is taken for true is below
-this."""
+RIVAL_ERRORS = 3.0
+"""A labelling that was refused is named in a warning if its message is shorter by more standard errors than this."""
 
 
 class AnchoredModel(MethodModel):
@@ -77,7 +75,7 @@ class AnchoredModel(MethodModel):
     ----------
     anchor : which labelling is taken for true, by its place in ``methods.labellings``; -1 = not yet chosen
     lengths : (labellings,) nats per item that it takes to tell all labels by the labelling
-    rival : another labelling, quite different, that tells all labels about as shortly; -1 = there is none
+    rival : a labelling that tells all labels more shortly and was refused all the same; -1 = there is none
     offsets : (labellings, raters, classes - 1) by how many pixels raters' borders lie within a labelling's, see
         ``methods.offsets``
     least_agreement : (2,) Dice with what is foretold, by item, below which it was drawn by a slip, or others do not
@@ -131,8 +129,9 @@ class Foretells(Method[Any], DoubtsTruth):
             return []
         taken, other = (labelling_name(int(each), raters) for each in (model.anchor, model.rival))
         return [
-            f"The estimated truth may be wrong: it follows {taken}, but if {other} were the truth, which is quite "
-            "another one, everybody's labels would be as likely. Look at some images to see which of the two is right."
+            f"The estimated truth may be wrong: it follows {taken}, but everybody's labels would be likelier if "
+            f"{other} were the truth, which the images or the names of classes speak against. Look at some images to "
+            "see which of the two is right."
         ]
 
 
@@ -201,12 +200,10 @@ class Anchored(Stages):
         chosen = max(foretold, key=lambda number: mean_overlap(foretold[number], labels, classes))
         model.anchor.fill_(chosen)
         model.least_agreement.copy_(torch.tensor(_least_agreement(candidates, chosen, told[chosen].forms)))
-        rivals = [
-            number
-            for number in within_chance(chosen, RIVAL_ERRORS)
-            if labelling_overlap(told[number].labelling, told[chosen].labelling, classes) < RIVAL_OVERLAP
-        ]
-        model.rival.fill_(min(rivals, key=lambda number: float(model.lengths[number]), default=UNDECIDED))
+        refused = int(model.lengths.argmin())
+        errors = RIVAL_ERRORS if foretold_well else 0.0
+        rivals = first_is_shorter(told[refused].lengths, told[chosen].lengths, errors)
+        model.rival.fill_(refused if rivals else UNDECIDED)
 
     def _candidates(self, model: AnchoredModel, some: list[Batch], labels: list[np.ndarray]) -> list[Labellings]:
         """Labellings of all batches, once raters' matrices and offsets are known, which are found on the way."""
