@@ -14,9 +14,9 @@ from annotruth.methods.anchor import (
     MOST_ITEMS,
     UNDECIDED,
     _enough,
+    _on_edges,
     drawing_loss,
 )
-from annotruth.methods.labellings import Labellings
 from annotruth.metrics import dice
 from annotruth.simulate import noisy_digits, simulate_masks
 
@@ -37,36 +37,30 @@ def test_one_who_draws_the_truth_is_believed_before_the_images_say_anything():
     assert int(model.anchor) == 3
 
 
-def test_a_labelling_that_tells_as_much_and_is_another_one_is_named(monkeypatch):
-    """Of two people who draw quite different things either may be right, if the image foretells nothing."""
+def test_many_who_draw_too_much_are_refused_where_the_image_shows_borders():
+    """Three draw a pixel too much, one the truth; without an image nobody can tell."""
+    generator = torch.Generator().manual_seed(0)
+    truth = torch.zeros(24, 20, 20, dtype=torch.uint8)
+    for item, (top, left, side) in enumerate(torch.randint(4, 9, (24, 3), generator=generator)):
+        truth[item, top : top + side, left : left + side] = 1
+    larger = torch.nn.functional.max_pool2d(truth[:, None].float(), 3, stride=1, padding=1)[:, 0].to(torch.uint8)
+    labels = torch.stack([larger, larger, larger, truth], dim=1)
+    labellings = [[each] for each in labels.unbind(dim=1)]
+    seen = [Batch(truth[:, None] + 0.2 * torch.randn(24, 1, 20, 20, generator=generator), labels)]
+    blind = [Batch(torch.zeros(24, 1, 20, 20), labels)]
+    assert _on_edges([0, 1, 2, 3], labellings, seen, raters=4, classes=2) == [3]
+    assert _on_edges([0, 1, 2, 3], labellings, blind, raters=4, classes=2) == [0, 1, 2, 3]
+
+
+def test_a_labelling_that_was_refused_and_tells_labels_more_shortly_is_named():
     method = make_method("pixel-cm", "masks")
     model = method.build(DataSpec(channels=1, raters=2, classes=2, dims=2))
-    labels = torch.zeros(12, 2, 20, 20, dtype=torch.uint8)
-    for item, (one, other) in enumerate(torch.randint(3, 7, (12, 2), generator=torch.Generator().manual_seed(0))):
-        labels[item, 0, 2 : 2 + one, 3:8] = labels[item, 1, 12 : 12 + other, 11:16] = 1
-
-    def as_drawn_by(*who):
-        blank, unknown = torch.zeros_like(labels[:, 0]), torch.full_like(labels[:, 0], 255)
-
-        class Found(Labellings):
-            def foretold(self, number):
-                return blank
-
-            def drawn(self, number):
-                return labels[:, number] if number in who else unknown
-
-            def by_others(self, number):
-                return unknown
-
-        monkeypatch.setattr("annotruth.methods.anchor.Labellings", Found)
-        method.stages._choose(model, [Batch(torch.zeros(12, 1, 20, 20), labels)])
-        return method.doubts(model, ["ann", "bob"])
-
-    (said,) = as_drawn_by(0, 1)
+    assert method.doubts(model, ["ann", "bob"]) == []
+    model.anchor.fill_(0)
+    model.rival.fill_(1)
+    (said,) = method.doubts(model, ["ann", "bob"])
     assert "ann's drawings" in said
     assert "bob's drawings" in said
-    labels[:, 1] = labels[:, 0]
-    assert as_drawn_by(0, 1) == []
 
 
 def test_a_drawing_unlike_what_is_foretold_of_it_is_taken_for_a_slip_once_such_were_found():

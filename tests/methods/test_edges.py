@@ -1,0 +1,83 @@
+"""How well borders lie on edges of images."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from sklearn.metrics import mutual_info_score
+
+from annotruth.methods.edges import BLUR, NEAR, SHADES, blurred, edge_information
+
+
+def _squares(seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    truth = torch.zeros(12, 24, 24, dtype=torch.uint8)
+    for item, (top, left, side) in enumerate(torch.randint(5, 10, (12, 3), generator=generator)):
+        truth[item, top : top + side, left : left + side] = 1
+    return truth, truth[:, None] + 0.3 * torch.randn(12, 1, 24, 24, generator=generator)
+
+
+def _moved(truth, pixels):
+    """Squares larger by some pixels on each side, or smaller."""
+    pool = torch.nn.functional.max_pool2d
+    sign = 1 if pixels > 0 else -1
+    return (sign * pool(sign * truth[:, None].float(), 2 * abs(pixels) + 1, 1, abs(pixels)))[:, 0].to(torch.uint8)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_true_borders_are_known_best(seed):
+    truth, images = _squares(seed)
+    known = {0: edge_information([truth], [images], 2)}
+    known |= {pixels: edge_information([_moved(truth, pixels)], [images], 2) for pixels in (-2, -1, 1, 2)}
+    assert known[-2] < known[-1] < 0.85 * known[0]
+    assert known[2] < known[1] < 0.85 * known[0]
+
+
+def test_it_is_the_mutual_information_over_the_entropy():
+    truth, images = _squares()
+    within, bright = [], []
+    for item, image in zip(truth.numpy(), images[:, 0].numpy()):
+        inside, outside = np.argwhere(item == 1), np.argwhere(item == 0)
+        for place in np.ndindex(item.shape):
+            others = outside if item[place] else inside
+            if np.sqrt(((others - place) ** 2).sum(axis=1)).min() - 0.5 < NEAR:
+                within.append(item[place])
+                bright.append(image[place])
+    shade = np.searchsorted(np.quantile(bright, np.linspace(0, 1, SHADES + 1)[1:-1]), bright, side="right")
+    expected = mutual_info_score(within, shade) / mutual_info_score(within, within)
+    assert edge_information([truth], [images], 2) == pytest.approx(expected, rel=1e-5)
+
+
+def test_batches_classes_and_channels():
+    truth, images = _squares()
+    whole = edge_information([truth], [images], 2)
+    assert edge_information([truth[:5], truth[5:]], [images[:5], images[5:]], 2) == pytest.approx(whole)
+    noise = torch.randn(images.shape, generator=torch.Generator().manual_seed(1))
+    assert edge_information([truth], [torch.cat([noise, images], dim=1)], 2) == pytest.approx(whole)
+    assert edge_information([truth], [images], 3) == pytest.approx(whole / 2)  # nobody drew the second class
+
+
+def test_items_without_a_border_tell_nothing():
+    truth, images = _squares()
+    half = truth.clone()
+    half[:6] = 0
+    part = edge_information([truth[6:]], [images[6:]], 2)
+    assert edge_information([half], [images], 2) == pytest.approx(part / 2)
+    assert edge_information([torch.zeros_like(truth)], [images], 2) == 0
+    assert edge_information([torch.full_like(truth, 255)], [images], 2) == 0
+
+
+def test_volumes():
+    truth = torch.zeros(2, 10, 10, 10, dtype=torch.uint8)
+    truth[:, 3:7, 3:7, 3:7] = 1
+    images = truth[:, None].float()
+    assert edge_information([truth], [images], 2) == pytest.approx(1.0)
+    assert blurred(images).shape == images.shape
+
+
+def test_blur_keeps_what_is_even_and_lessens_noise():
+    noise = torch.randn(3, 2, 30, 30, generator=torch.Generator().manual_seed(0))
+    assert blurred(noise).std() < noise.std() / (2 * BLUR)
+    even = torch.ones(1, 1, 8, 8)
+    assert torch.allclose(blurred(even), even)
