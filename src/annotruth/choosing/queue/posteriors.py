@@ -169,9 +169,7 @@ def shrink(counts: np.ndarray, belief: np.ndarray | None = None, own: float = SH
     errors /= np.maximum(errors.sum(axis=1, keepdims=True), 1e-300)
     right = np.trace(counts, axis1=1, axis2=2)
     skill = (right + SHRINKAGE * usual) / (counts.sum(axis=(1, 2)) + SHRINKAGE)
-    return own * np.where(
-        np.eye(n_classes, dtype=bool), skill[:, None, None], (1 - skill)[:, None, None] * errors
-    )
+    return own * np.where(np.eye(n_classes, dtype=bool), skill[:, None, None], (1 - skill)[:, None, None] * errors)
 
 
 def table_posteriors(fused: FusionEstimator) -> ItemPosteriors:
