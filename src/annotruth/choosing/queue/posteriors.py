@@ -142,7 +142,7 @@ def rater_matrices(fused: FusionEstimator, pixels: np.ndarray | None = None) -> 
     return confusion_from_counts(counts, shrink(counts), one_coin=fused.one_coin)
 
 
-def shrink(counts: np.ndarray, belief: np.ndarray | None = None) -> np.ndarray:
+def shrink(counts: np.ndarray, belief: np.ndarray | None = None, own: float = SHRINKAGE) -> np.ndarray:
     """Labels (raters, classes, classes) to add to what is counted of each rater, for little is known of many.
 
     A rater who was right twice of twice is not faultless, and one who labelled nothing is like the others, as far as
@@ -154,6 +154,7 @@ def shrink(counts: np.ndarray, belief: np.ndarray | None = None) -> np.ndarray:
     counts : (raters, classes, classes) expected counts, [true, observed]
     belief : (classes, classes) labels to add to those of all raters together; by default a little more than one of each
         class, mostly right
+    own : labels of each class that a rater is taken to have given with their own skill
 
     Examples
     --------
@@ -168,9 +169,7 @@ def shrink(counts: np.ndarray, belief: np.ndarray | None = None) -> np.ndarray:
     errors /= np.maximum(errors.sum(axis=1, keepdims=True), 1e-300)
     right = np.trace(counts, axis1=1, axis2=2)
     skill = (right + SHRINKAGE * usual) / (counts.sum(axis=(1, 2)) + SHRINKAGE)
-    return SHRINKAGE * np.where(
-        np.eye(n_classes, dtype=bool), skill[:, None, None], (1 - skill)[:, None, None] * errors
-    )
+    return own * np.where(np.eye(n_classes, dtype=bool), skill[:, None, None], (1 - skill)[:, None, None] * errors)
 
 
 def table_posteriors(fused: FusionEstimator) -> ItemPosteriors:
