@@ -52,9 +52,9 @@ JOINT = 0.7
 """Share of the training after which the truth also learns from what the others' errors give away."""
 MOST_ITEMS = 256
 """Items on which labellings are compared: with one label each, a quarter of these left some tied that are not."""
-ENOUGH_ITEMS, MOST_BYTES = 8, 2**28
-"""So many are enough where labellings and distances of them take more memory than this, with large images or many
-raters."""
+ENOUGH_ITEMS, MOST_BYTES = 8, 2**27
+"""So many are enough where labellings and distances of them take more memory than this, and minutes, with large images
+or many raters."""
 LEAST_FORETOLD, MOSTLY_DRAWN = 0.7, 0.5
 """What is foretold is learnt from only where it is like what was drawn, by this Dice; else a labelling must be one that
 was drawn, by several people, on at least this share of the items, or labels are taken at their word."""
