@@ -14,10 +14,14 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
+from threading import Lock
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+READING_HEADERS = Lock()
+"""To be held while NumPy opens an array of a file: it parses the header as Python, of which CPython 3.11 counts the
+depth for all threads together, and stops with a SystemError (gh-106905) where two do so at once."""
 _TURN = 1e-4  # seconds
 _chosen: ContextVar[int | None] = ContextVar("annotruth_threads", default=None)
 

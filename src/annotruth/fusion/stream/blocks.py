@@ -16,6 +16,7 @@ from annotruth.fusion._em import row_loops, table_loops
 from annotruth.fusion.stream.pieces import Segment, read_segment
 from annotruth.fusion.votes import Votes, answer_cells, cell_type
 from annotruth.io.writing import atomic
+from annotruth.parallel.threads import READING_HEADERS
 from annotruth.validation import MISSING_LABEL
 
 MOST_SHOWN = 10
@@ -209,8 +210,9 @@ class Grouping:
 
     def _read(self, segments: Sequence[tuple[Segment, int, int]]) -> tuple[pa.Array, np.ndarray, Answers]:
         """Names of the items in the order of their first rows, these rows, and all answers as they stand."""
-        rater_of = np.load(self.folder / "raters.npy", mmap_mode="r")
-        label_of = np.load(self.folder / "labels.npy", mmap_mode="r")
+        with READING_HEADERS:
+            rater_of = np.load(self.folder / "raters.npy", mmap_mode="r")
+            label_of = np.load(self.folder / "labels.npy", mmap_mode="r")
         contents = [read_segment(segment) for segment, _, _ in segments]
         before = np.cumsum([0] + [len(content.length) for content in contents])
         length, text = (np.concatenate([getattr(content, part) for content in contents]) for part in ("length", "text"))

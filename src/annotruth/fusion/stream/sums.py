@@ -21,6 +21,7 @@ from annotruth.fusion.stream.blocks import Block
 from annotruth.fusion.votes import Votes
 from annotruth.io.writing import atomic
 from annotruth.parallel import MapFunction
+from annotruth.parallel.threads import READING_HEADERS
 
 _MAX_LANES, _MAX_LANE_BYTES = 16, 2**28
 
@@ -144,7 +145,7 @@ def _share_lane(file: Path | None, lane: Lane) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _expect_lane(file: Path, lane: Lane) -> tuple[np.ndarray, np.ndarray, float]:
-    with np.load(file) as parameters:
+    with READING_HEADERS, np.load(file) as parameters:
         seen, log_prior = parameters["seen"], parameters["log_prior"]
     n_classes, likelihood = log_prior.shape[1], 0.0
     counts, classes = np.zeros(len(seen) + PADDING), np.zeros(n_classes + PADDING)

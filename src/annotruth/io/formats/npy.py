@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from annotruth.io.formats.header import Header, no_such_image
+from annotruth.parallel.threads import READING_HEADERS
 
 SUFFIXES: tuple[str, ...] = (".npy",)
 LOSSY = False
@@ -43,7 +44,8 @@ def write_image(path: Path, image: np.ndarray, like: Path | None) -> None:
 
 
 def _map(path: Path) -> np.ndarray:
-    return np.lib.format.open_memmap(path, mode="r")  # refuses pickled objects
+    with READING_HEADERS:
+        return np.lib.format.open_memmap(path, mode="r")  # refuses pickled objects
 
 
 def _with_channels(pixels: np.ndarray, rank: int) -> np.ndarray:
