@@ -45,11 +45,11 @@ def test_many_who_draw_too_much_are_refused_where_the_image_shows_borders():
         truth[item, top : top + side, left : left + side] = 1
     larger = torch.nn.functional.max_pool2d(truth[:, None].float(), 3, stride=1, padding=1)[:, 0].to(torch.uint8)
     labels = torch.stack([larger, larger, larger, truth], dim=1)
-    labellings = [[each] for each in labels.unbind(dim=1)]
+    labellings = {number: [each] for number, each in enumerate(labels.unbind(dim=1))}
     seen = [Batch(truth[:, None] + 0.2 * torch.randn(24, 1, 20, 20, generator=generator), labels)]
     blind = [Batch(torch.zeros(24, 1, 20, 20), labels)]
-    assert _on_edges([0, 1, 2, 3], labellings, seen, raters=4, classes=2) == [3]
-    assert _on_edges([0, 1, 2, 3], labellings, blind, raters=4, classes=2) == [0, 1, 2, 3]
+    assert _on_edges(labellings, seen, raters=4, classes=2) == [3]
+    assert _on_edges(labellings, blind, raters=4, classes=2) == [0, 1, 2, 3]
 
 
 def test_a_labelling_that_was_refused_and_tells_labels_more_shortly_is_named():

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -188,14 +188,12 @@ class Anchored(Stages):
             and names_classes_alike(each.labelling, labels, classes)
         ]
         able = able if word in able else [*able, word]
-        able = _on_edges(able, [_by_batch(each.labelling, some) for each in told], some, raters, classes)
-
-        def within_chance(of: int, errors: float) -> list[int]:
-            return [n for n in able if not first_is_shorter(told[of].lengths, told[n].lengths, errors)]
-
-        shortest = min(able, key=lambda number: float(model.lengths[number]))
+        able = _on_edges({n: _by_batch(told[n].labelling, some) for n in able}, some, raters, classes)
+        shortest = told[min(able, key=lambda number: float(model.lengths[number]))].lengths
         foretold = {
-            number: _items(each.foretold(number) for each in candidates) for number in within_chance(shortest, 1.0)
+            number: _items(each.foretold(number) for each in candidates)
+            for number in able
+            if not first_is_shorter(shortest, told[number].lengths)
         }
         chosen = max(foretold, key=lambda number: mean_overlap(foretold[number], labels, classes))
         model.anchor.fill_(chosen)
@@ -283,17 +281,14 @@ def _tell(candidates: Sequence[Labellings], number: int, labels: list[np.ndarray
     return tell_all_labels(foretold, drawn, others, labels, classes, number if number < raters else None)
 
 
-def _on_edges(
-    able: list[int], labellings: list[list[Tensor]], some: Sequence[Batch], raters: int, classes: int
-) -> list[int]:
-    """Those of labellings whose borders lie on edges of the images."""
+def _on_edges(labellings: Mapping[int, list[Tensor]], some: Sequence[Batch], raters: int, classes: int) -> list[int]:
+    """The numbers of those labellings whose borders lie on edges of the images."""
     given = [*range(raters), *(raters + TOGETHER.index(name) for name in (VOTE, FUSED))]
     images = [blurred(each.images) for each in some]
-    known = {number: edge_information(labellings[number], images, classes) for number in able}
+    known = {number: edge_information(labelling, images, classes) for number, labelling in labellings.items()}
     most = max((known[number] for number in given if number in known), default=0.0)
-    if most < LEAST_ON_EDGES:
-        return able
-    return [number for number in able if known[number] >= ON_EDGES * most]
+    least = ON_EDGES * most if most >= LEAST_ON_EDGES else 0.0
+    return [number for number, share in known.items() if share >= least]
 
 
 def _by_batch(items: list[np.ndarray], batches: Sequence[Batch]) -> list[Tensor]:
