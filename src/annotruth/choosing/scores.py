@@ -14,7 +14,7 @@ from annotruth.data.answers import Answers
 from annotruth.data.confusion import confusion_counts, normalise_rows
 from annotruth.errors import InputError
 from annotruth.fusion.gold import Gold, GoldMasks, gold_answers
-from annotruth.methods.foretelling import UNSEEN, message_lengths
+from annotruth.methods.anchor.foretelling import UNSEEN, message_lengths
 from annotruth.metrics import dice_per_item
 from annotruth.validation import MISSING_LABEL, MISSING_PIXEL
 
@@ -51,7 +51,7 @@ def told_lengths(annotations: Annotations, predictions: Predictions) -> np.ndarr
     """How many nats it takes to tell all raters' labels of each item, once the predictions are known: (items,).
 
     Tables that tell labels by the prediction are counted on all other items: see
-    :func:`annotruth.methods.foretelling.message_lengths` for masks, :func:`answer_lengths` for label tables.
+    :func:`annotruth.methods.anchor.foretelling.message_lengths` for masks, :func:`answer_lengths` for label tables.
 
     Examples
     --------

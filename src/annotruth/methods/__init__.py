@@ -9,7 +9,8 @@
 ``bounds/``       what a network gets that knows more than the raters' labels
 ================  =========================================================================
 
-Importing this folder makes them known: a file that is there, with ``@register`` in it, is a method.
+``anchor/`` is the warm-up that several of them share. Importing this folder makes methods known: a file that is there,
+with ``@register`` in it, is one.
 """
 
 from importlib import import_module

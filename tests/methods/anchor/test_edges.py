@@ -7,7 +7,7 @@ import pytest
 import torch
 from sklearn.metrics import mutual_info_score
 
-from annotruth.methods.edges import BLUR, NEAR, SHADES, blurred, edge_information
+from annotruth.methods.anchor.edges import BLUR, NEAR, SHADES, blurred, edge_information
 
 
 def _squares(seed=0):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from annotruth.methods.foretelling import (
+from annotruth.methods.anchor.foretelling import (
     LEVELS,
     STEPS,
     UNSEEN,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from annotruth.methods.comparing import (
+from annotruth.methods.anchor.comparing import (
     DRAWN,
     FORETOLD,
     OTHERS,
@@ -14,7 +14,7 @@ from annotruth.methods.comparing import (
     separating_threshold,
     tell_all_labels,
 )
-from annotruth.methods.foretelling import message_lengths
+from annotruth.methods.anchor.foretelling import message_lengths
 from annotruth.simulate import noisy_digits, simulate_masks
 
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 from scipy import ndimage
 
-from annotruth.methods.foretelling import message_lengths
-from annotruth.methods.offsets import (
+from annotruth.methods.anchor.foretelling import message_lengths
+from annotruth.methods.anchor.offsets import (
     REACH,
     SHIFTS,
     border_distances,

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from annotruth.data.annotations import Annotations
 from annotruth.fusion.dawid_skene import DawidSkene
-from annotruth.methods.offsets import REACH, SHIFTS, drawn_distances, in_the_middle, within
+from annotruth.methods.anchor.offsets import REACH, SHIFTS, drawn_distances, in_the_middle, within
 from annotruth.nn.labels import is_labelled, one_hot
 from annotruth.validation import MISSING_PIXEL
 
@@ -62,8 +62,8 @@ class Labellings:
     labels : (batch, raters, *spatial) uint8, 255 = missing
     log_truth : (batch, classes, *spatial) of a network that learns labels at their word
     log_confusion : (raters, classes, classes), log-probability of each label (last axis) by true class
-    offsets : (labellings, raters, classes - 1) of raters' borders from those of the labelling, see ``methods.offsets``;
-        inf of those who are left out
+    offsets : (labellings, raters, classes - 1) of raters' borders from those of the labelling, see
+        ``methods.anchor.offsets``; inf of those who are left out
     """
 
     def __init__(

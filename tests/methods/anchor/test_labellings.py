@@ -9,8 +9,8 @@ import torch
 
 from annotruth.data.annotations import Annotations
 from annotruth.fusion import DawidSkene
-from annotruth.methods.labellings import FUSED, TOGETHER, VOTE, Labellings, fused_confusion, labelling_count
-from annotruth.methods.offsets import SHIFTS
+from annotruth.methods.anchor.labellings import FUSED, TOGETHER, VOTE, Labellings, fused_confusion, labelling_count
+from annotruth.methods.anchor.offsets import SHIFTS
 
 
 def chances(says_one: list[list[float]]) -> torch.Tensor:

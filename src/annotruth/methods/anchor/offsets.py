@@ -2,7 +2,7 @@
 
 A rater who draws all objects a pixel too large is worth as much as one who draws them right, as soon as this is known.
 How much larger than the others one draws can be counted. How much larger all of them draw than the truth cannot, but
-of labellings that differ in nothing else, the true one foretells all drawings best (``methods.foretelling``).
+of labellings that differ in nothing else, the true one foretells all drawings best (``methods.anchor.foretelling``).
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ import torch
 from scipy import ndimage
 from torch import Tensor
 
-from annotruth.methods.offsets import border_distances
+from annotruth.methods.anchor.offsets import border_distances
 from annotruth.nn.labels import is_labelled
 
 NEAR = 2

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from annotruth.methods.foretelling import Form, message_lengths, shortest_messages
+from annotruth.methods.anchor.foretelling import Form, message_lengths, shortest_messages
 from annotruth.validation import MISSING_PIXEL
 
 DRAWN, OTHERS, FORETOLD = range(3)
