@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
 from annotruth.methods import Batch, DataSpec, make_method
 from annotruth.methods.anchor import FORETELLING
-from annotruth.methods.anchor.choice import ENOUGH_ITEMS, MOST_ITEMS, _enough, _on_edges
+from annotruth.methods.anchor.choice import ENOUGH_ITEMS, MOST_ITEMS, _borne_out, _enough, _on_edges
+from annotruth.methods.anchor.comparing import DRAWN, Told
 from annotruth.methods.anchor.model import UNDECIDED
 from annotruth.simulate import noisy_digits, simulate_masks
 
@@ -33,10 +35,24 @@ def test_many_who_draw_too_much_are_refused_where_the_image_shows_borders():
     larger = torch.nn.functional.max_pool2d(truth[:, None].float(), 3, stride=1, padding=1)[:, 0].to(torch.uint8)
     labels = torch.stack([larger, larger, larger, truth], dim=1)
     labellings = {number: [each] for number, each in enumerate(labels.unbind(dim=1))}
-    seen = [Batch(truth[:, None] + 0.2 * torch.randn(24, 1, 20, 20, generator=generator), labels)]
-    blind = [Batch(torch.zeros(24, 1, 20, 20), labels)]
-    assert _on_edges(labellings, seen, raters=4, classes=2) == [3]
-    assert _on_edges(labellings, blind, raters=4, classes=2) == [0, 1, 2, 3]
+    seen = [truth[:, None] + 0.2 * torch.randn(24, 1, 20, 20, generator=generator)]
+    blind = [torch.zeros(24, 1, 20, 20)]
+    assert _on_edges(labellings, seen, given=range(4), classes=2) == [3]
+    assert _on_edges(labellings, blind, given=range(4), classes=2) == [0, 1, 2, 3]
+
+
+def test_who_draws_too_little_of_what_is_bright_is_refused_though_borders_lie_within_it():
+    """Labels alone are told as shortly by either; shades are not."""
+    images, truth, _ = noisy_digits(40, seed=1)
+    truth, images = torch.from_numpy(truth), torch.from_numpy(images)
+    thin = (-torch.nn.functional.max_pool2d(-truth[:, None].float(), 2, 1, 1))[:, 0, :-1, :-1].to(torch.uint8)
+    batches = [Batch(images, torch.stack([thin, truth], dim=1))]
+    told = [
+        Told(np.zeros(40), list(each.numpy()), np.full(40, DRAWN)) for each in (thin, truth, truth, truth, truth, truth)
+    ]
+    assert _borne_out([0, 1], told, batches, raters=2, classes=2) == [1]
+    blank = [Batch(torch.zeros_like(images), batches[0].labels)]
+    assert _borne_out([0, 1], told, blank, raters=2, classes=2) == [0, 1]
 
 
 def test_a_labelling_that_was_refused_and_tells_labels_more_shortly_is_named():

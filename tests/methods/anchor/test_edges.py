@@ -1,13 +1,14 @@
-"""How well borders lie on edges of images."""
+"""How well borders lie on edges of images, and classes tell what is bright."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 import torch
+from scipy import ndimage
 from sklearn.metrics import mutual_info_score
 
-from annotruth.methods.anchor.edges import BLUR, NEAR, SHADES, blurred, edge_information
+from annotruth.methods.anchor.edges import BLUR, NEAR, SHADES, blurred, edge_information, near_borders, shade_lengths
 
 
 def _squares(seed=0):
@@ -81,3 +82,41 @@ def test_blur_keeps_what_is_even_and_lessens_noise():
     assert blurred(noise).std() < noise.std() / (2 * BLUR)
     even = torch.ones(1, 1, 8, 8)
     assert torch.allclose(blurred(even), even)
+
+
+def test_pixels_near_a_border_of_any_labelling_are_looked_at():
+    truth, _ = _squares()
+    larger = _moved(truth, 2)
+    both = near_borders([truth, larger], 2)
+    assert torch.equal(both, near_borders([truth], 2) | near_borders([larger], 2))
+    for item, near in zip(truth.numpy(), near_borders([truth], 2).numpy()):
+        away = ndimage.distance_transform_edt(item) + ndimage.distance_transform_edt(1 - item) - 0.5
+        np.testing.assert_array_equal(near, away < NEAR)
+    assert not near_borders([torch.zeros_like(truth)], 2).any()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_shades_are_told_most_shortly_by_true_classes(seed):
+    truth, images = _squares(seed)
+    at = near_borders([truth, _moved(truth, -2)], 2)
+    lengths = {
+        pixels: shade_lengths([truth if pixels == 0 else _moved(truth, pixels)], [images], [at], 2).mean()
+        for pixels in range(-2, 3)
+    }
+    assert lengths[0] < lengths[-1] < lengths[-2]
+    assert lengths[0] < lengths[1] < lengths[2]
+
+
+def test_lengths_of_shades_are_entropies():
+    """On average over all items, with half a pixel of each shade added to what is counted."""
+    truth, images = _squares()
+    everywhere = torch.ones_like(truth, dtype=torch.bool)
+    found = shade_lengths([truth[:4], truth[4:]], [images[:4], images[4:]], [everywhere[:4], everywhere[4:]], 2)
+    bright = images.numpy().ravel()
+    shade = np.searchsorted(np.quantile(bright, np.linspace(0, 1, SHADES + 1)[1:-1]), bright, side="right")
+    of_class = np.stack([np.bincount(shade[truth.numpy().ravel() == each], minlength=SHADES) for each in (0, 1)]) + 0.5
+    nats = -np.log(of_class / of_class.sum(axis=1, keepdims=True))[truth.numpy().ravel(), shade]
+    np.testing.assert_allclose(found, nats.reshape(12, -1).sum(axis=1), rtol=1e-6)
+    twice = shade_lengths([truth], [torch.cat([images, images], dim=1)], [everywhere], 2)
+    np.testing.assert_allclose(twice, found, rtol=1e-6)
+    assert not shade_lengths([truth], [images], [~everywhere], 2).any()

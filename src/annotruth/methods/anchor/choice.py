@@ -17,7 +17,7 @@ from annotruth.methods.anchor.comparing import (
     separating_threshold,
     tell_all_labels,
 )
-from annotruth.methods.anchor.edges import blurred, edge_information
+from annotruth.methods.anchor.edges import blurred, edge_information, near_borders, shade_lengths
 from annotruth.methods.anchor.foretelling import first_is_shorter
 from annotruth.methods.anchor.labellings import (
     FUSED,
@@ -33,6 +33,7 @@ from annotruth.methods.anchor.labellings import (
 from annotruth.methods.anchor.model import UNDECIDED, AnchoredModel
 from annotruth.methods.anchor.offsets import SHIFTS, rater_offsets
 from annotruth.methods.base import Batch
+from annotruth.nn.labels import is_labelled
 from annotruth.validation import MISSING_PIXEL
 
 MOST_ITEMS = 256
@@ -48,12 +49,13 @@ GOOD = 0.75
 ON_EDGES, LEAST_ON_EDGES = 0.85, 0.05
 """Borders lie on edges of the images if these tell at least this share of what they tell of the labelling, of those
 that people gave, of which they tell most; where that is less than the second number, images say nothing of borders."""
-RIVAL_ERRORS = 3.0
-"""A labelling that was refused is named in a warning if its message is shorter by more standard errors than this."""
+BEYOND_CHANCE = 3.0
+"""Standard errors over items by which a message must be shorter for another labelling to be refused, or, if it is that
+of a labelling which was refused itself, for a warning."""
 
 
 def choose(model: AnchoredModel, batches: Iterable[Batch]) -> None:
-    """Take the labelling that tells all labels in the fewest words, of those whose borders lie on edges of images.
+    """Take the labelling that tells all labels in the fewest words, of those that the images do not speak against.
 
     Of labellings between which chance may decide, it is the one that, as foretold, is most like what all drew.
     """
@@ -63,27 +65,18 @@ def choose(model: AnchoredModel, batches: Iterable[Batch]) -> None:
     candidates = _candidates(model, some, labels)
     told = [_tell(candidates, number, labels) for number in range(len(model.lengths))]
     model.lengths.copy_(torch.tensor([each.lengths.mean() for each in told]))
-    word = raters + TOGETHER.index(WORD)
-    foretold_well, of_several = _is_foretold_well(candidates, raters), _labelled_by_several(labels)
-    able = [
-        number
-        for number, each in enumerate(told)
-        if (foretold_well or min((each.forms == DRAWN).mean(), of_several) >= MOSTLY_DRAWN)
-        and names_classes_alike(each.labelling, labels, classes)
-    ]
-    able = able if word in able else [*able, word]
-    able = _on_edges({n: _by_batch(told[n].labelling, some) for n in able}, some, raters, classes)
-    shortest = told[min(able, key=lambda number: float(model.lengths[number]))].lengths
+    foretold_well = _is_foretold_well(candidates, raters)
+    able = _able(told, labels, raters, classes, 0.0 if foretold_well else MOSTLY_DRAWN)
+    able = _borne_out(able, told, some, raters, classes)
     foretold = {
         number: _items(each.foretold(number) for each in candidates)
-        for number in able
-        if not first_is_shorter(shortest, told[number].lengths)
+        for number in _not_beaten({number: told[number].lengths for number in able})
     }
     chosen = max(foretold, key=lambda number: mean_overlap(foretold[number], labels, classes))
     model.anchor.fill_(chosen)
     model.least_agreement.copy_(torch.tensor(_least_agreement(candidates, chosen, told[chosen].forms)))
     refused = int(model.lengths.argmin())
-    errors = RIVAL_ERRORS if foretold_well else 0.0
+    errors = BEYOND_CHANCE if foretold_well else 0.0
     rivals = first_is_shorter(told[refused].lengths, told[chosen].lengths, errors)
     model.rival.fill_(refused if rivals else UNDECIDED)
 
@@ -121,14 +114,59 @@ def _tell(candidates: Sequence[Labellings], number: int, labels: list[np.ndarray
     return tell_all_labels(foretold, drawn, others, labels, classes, number if number < raters else None)
 
 
-def _on_edges(labellings: Mapping[int, list[Tensor]], some: Sequence[Batch], raters: int, classes: int) -> list[int]:
-    """The numbers of those labellings whose borders lie on edges of the images."""
-    given = [*range(raters), *(raters + TOGETHER.index(name) for name in (VOTE, FUSED))]
+def _able(told: Sequence[Told], labels: list[np.ndarray], raters: int, classes: int, mostly_drawn: float) -> list[int]:
+    """The numbers of labellings that call classes by their names, and were drawn, by several, on such a share of items.
+
+    Labels at their word are always among them.
+    """
+    word, of_several = raters + TOGETHER.index(WORD), _labelled_by_several(labels)
+    return [
+        number
+        for number, each in enumerate(told)
+        if number == word
+        or (
+            min((each.forms == DRAWN).mean(), of_several) >= mostly_drawn
+            and names_classes_alike(each.labelling, labels, classes)
+        )
+    ]
+
+
+def _borne_out(able: list[int], told: Sequence[Told], some: Sequence[Batch], raters: int, classes: int) -> list[int]:
+    """The numbers of those labellings that the images do not speak against.
+
+    They do if borders do not lie on edges, or if labels, and shades near what people gave for borders, are told far
+    more shortly by another labelling.
+    """
     images = [blurred(each.images) for each in some]
+    given = [*range(raters), *(raters + TOGETHER.index(name) for name in (VOTE, FUSED))]
+    drawn = {number: _by_batch(told[number].labelling, some) for number in {*able, *given}}
+    looked_at = [
+        near_borders([drawn[number][batch] for number in given], classes) & is_labelled(each.labels, classes).any(dim=1)
+        for batch, each in enumerate(some)
+    ]
+    return _not_beaten(
+        {
+            number: told[number].lengths + shade_lengths(drawn[number], images, looked_at, classes)
+            for number in _on_edges({number: drawn[number] for number in able}, images, given, classes)
+        },
+        BEYOND_CHANCE,
+    )
+
+
+def _on_edges(
+    labellings: Mapping[int, list[Tensor]], images: Sequence[Tensor], given: Sequence[int], classes: int
+) -> list[int]:
+    """The numbers of those labellings whose borders lie on edges of the images, beside those that people gave."""
     known = {number: edge_information(labelling, images, classes) for number, labelling in labellings.items()}
     most = max((known[number] for number in given if number in known), default=0.0)
     least = ON_EDGES * most if most >= LEAST_ON_EDGES else 0.0
     return [number for number, share in known.items() if share >= least]
+
+
+def _not_beaten(lengths: Mapping[int, np.ndarray], errors: float = 1.0) -> list[int]:
+    """The numbers of those messages (items,) than which the shortest is not shorter by so many standard errors."""
+    shortest = min(lengths.values(), key=lambda each: float(each.mean()))
+    return [number for number, each in lengths.items() if not first_is_shorter(shortest, each, errors)]
 
 
 def _by_batch(items: list[np.ndarray], batches: Sequence[Batch]) -> list[Tensor]:
