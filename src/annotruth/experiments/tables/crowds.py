@@ -133,15 +133,11 @@ OTHER_METHODS = replace(
     rows=(CLEAN, *OTHERS),
     findings=tuple(near_clean(row.label) for row in OTHERS),
 )
-SMALL = Experiment(
+SMALL = replace(
+    CROWDS,
     name="crowds-small",
     title="A small grid of random crowds, for daily work",
-    task=crowd_task,
-    settings=SETTINGS,
-    rows=(CLEAN, MAJORITY, STAPLE, PIXEL_CM),
-    metrics=(DICE,),
     full=Scale({"train": 70, "test": 100}, {"max_epochs": 20}),
-    quick=Scale({"train": 70, "test": 50}, {"max_epochs": 4}),
     seeds=CHOOSING_SEEDS,
     findings=FINDINGS[:3],
     notes=NOTES[:1],

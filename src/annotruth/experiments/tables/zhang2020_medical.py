@@ -13,7 +13,14 @@ from annotruth.experiments.core.findings import above_on_every_seed, above_other
 from annotruth.experiments.core.task import Scale, TaskData
 from annotruth.experiments.data import digits, hippocampus, lidc
 from annotruth.experiments.data.digits import SETTINGS
-from annotruth.experiments.tables.zhang2020 import BOUNDS, COMPARISONS, FEW_WEIGHTS, WITHOUT_TRACE, sweep
+from annotruth.experiments.tables.zhang2020 import (
+    BOUNDS,
+    COMPARISONS,
+    FEW_WEIGHTS,
+    ORACLE_NOTE,
+    WITHOUT_TRACE,
+    sweep,
+)
 
 DENSE, ONE_LABEL = ({name: SETTINGS[name]} for name in ("dense", "one-label"))
 ONE_LABEL_ROWS = (
@@ -113,6 +120,7 @@ MULTICLASS = Experiment(
     notes=(
         hippocampus.NOTE,
         "The paper's figures are of BraTS, another task: they are shown for the order of methods.",
+        ORACLE_NOTE,
     ),
     stand_in=hippocampus.STAND_IN,
 )
