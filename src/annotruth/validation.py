@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from difflib import get_close_matches
 
 import numpy as np
 
@@ -148,9 +149,19 @@ def unique_names(names: Sequence[str], what: str) -> tuple[str, ...]:
 
 
 def one_of(value: str, known: Sequence[str], what: str) -> str:
-    """Refuse an unknown name, listing the known ones."""
+    """Refuse an unknown name, listing the known ones, and the one that may be meant.
+
+    Examples
+    --------
+    >>> one_of("pixelcm", ["majority", "pixel-cm"], "method")
+    Traceback (most recent call last):
+        ...
+    annotruth.errors.InputError: Unknown method 'pixelcm'. Did you mean 'pixel-cm'? Known: majority, pixel-cm.
+    """
     if value not in known:
-        raise InputError(f"Unknown {what} {value!r}. Known: {', '.join(known)}.")
+        close = get_close_matches(str(value), map(str, known), n=1)
+        meant = f" Did you mean {close[0]!r}?" if close else ""
+        raise InputError(f"Unknown {what} {value!r}.{meant} Known: {', '.join(known)}.")
     return value
 
 

@@ -113,7 +113,7 @@ def test_measurements_are_no_classes(annotruth: Run, out: Path, tmp_path: Path, 
     [
         (
             ["--method", "stable"],
-            "Unknown method 'stable'. Known: averaged, clustered-dawid-skene, collate, dawid-skene, glad",
+            "Unknown method 'stable'. Did you mean 'staple'? Known: averaged, clustered-dawid-skene, collate",
         ),
         (["--scope", "world"], "Unknown scope 'world'"),
         (["--option", "max_iter"], "An option is written name=value, not 'max_iter'"),
