@@ -36,13 +36,10 @@ def write_results(folder: Path, name: str, table: dict[str, Any]) -> None:
 
 
 def _markdown(name: str, table: dict[str, Any]) -> str:
-    made = table["environment"]
-    where = f"{made['hardware']}, Python {made['python']}, PyTorch {made['versions']['torch']}"
-    lines = [f"# {table['title']}", "", f"Made by `{_command(name, table)}` on {made['date']}: {where}.", ""]
-    lines += ["Mean ± standard deviation over seeds; the paper's figure beside it where there is one."]
-    lines += [*[f"Data: {about}." for about in table["data"]], *table["notes"], ""]
+    """What was found comes first, how it was made last."""
+    lines = [f"# {table['title']}", ""]
     if table["findings"]:
-        lines += ["## Findings", "", *[f"- {sentence}" for sentence in table["findings"]], ""]
+        lines += ["## Findings", "", *_listed(table["findings"]), ""]
     if table.get("ranks"):
         lines += ["## Average ranks", "", *_ranks(table), ""]
     for setting in dict.fromkeys(row["setting"] for row in table["rows"]):
@@ -51,12 +48,31 @@ def _markdown(name: str, table: dict[str, Any]) -> str:
         lines += [f"## {setting}", "", *(_rows(table["metrics"], trained) if trained else []), ""]
         lines += [f"Left out: {row['method']}. {row['refused']}" for row in rows if not row["seeds"]]
         lines += [""] if len(trained) < len(rows) else []
+    lines += [f"![{table['title']}]({name}.png)", "", "## How it was made", "", *_listed(_made(name, table)), ""]
+    return "\n".join(lines)
+
+
+def _made(name: str, table: dict[str, Any]) -> list[str]:
+    """The command, the machine, notes, settings and data, in sentences."""
+    made = table["environment"]
+    where = f"{made['hardware']}, Python {made['python']}, PyTorch {made['versions']['torch']}"
     given = {**table["sizes"], **table["training"]}
     settings = ", ".join(f"{key} {value}" for key, value in given.items()) or "all as by default"
-    told = [f"Settings of all rows: {settings}.", ""]
-    for setting, own in table.get("scales", {}).items():
-        told[1:1] = [f"{setting}: {', '.join(f'{key} {value}' for key, value in own.items())}."]
-    return "\n".join([*lines, f"![{table['title']}]({name}.png)", "", *told])
+    return [
+        f"By `{_command(name, table)}` on {made['date']}: {where}.",
+        "Mean ± standard deviation over seeds; the paper's figure beside it where there is one.",
+        *table["notes"],
+        f"Settings of all rows: {settings}.",
+        *(
+            f"{setting}: {', '.join(f'{key} {value}' for key, value in own.items())}."
+            for setting, own in table.get("scales", {}).items()
+        ),
+        *(f"Data: {about}." for about in table["data"]),
+    ]
+
+
+def _listed(sentences: list[str]) -> list[str]:
+    return [f"- {sentence}" for sentence in sentences]
 
 
 def _command(name: str, table: dict[str, Any]) -> str:
