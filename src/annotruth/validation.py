@@ -159,7 +159,7 @@ def one_of(value: str, known: Sequence[str], what: str) -> str:
     annotruth.errors.InputError: Unknown method 'pixelcm'. Did you mean 'pixel-cm'? Known: majority, pixel-cm.
     """
     if value not in known:
-        close = get_close_matches(str(value), map(str, known), n=1)
+        close = get_close_matches(str(value), map(str, known), n=1, cutoff=0.8)
         meant = f" Did you mean {close[0]!r}?" if close else ""
         raise InputError(f"Unknown {what} {value!r}.{meant} Known: {', '.join(known)}.")
     return value
