@@ -356,7 +356,7 @@ def test_doubts_about_the_truth_are_noted(note: Read, cases: Path, out: Path) ->
 @pytest.mark.parametrize(
     ("method", "options", "message"),
     [
-        ("stable", {}, "Unknown method 'stable'. Did you mean 'staple'. Known: averaged, clustered-dawid-skene, .*, staple, .*wawa"),
+        ("stable", {}, "Unknown method 'stable'. Did you mean 'staple'. Known: averaged, .*, staple, .*wawa"),
         ("staple", {"windows": 3}, "staple has no option 'windows'. Its options: .*smoothing"),
         ("majority", {"tol": 3}, "majority has no option 'tol'. It has none"),
         ("staple", {"max_iter": "many"}, "max_iter must be a whole number"),
