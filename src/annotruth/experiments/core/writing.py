@@ -13,6 +13,9 @@ from typing import Any
 from annotruth.experiments.core.plots import plot
 from annotruth.io import atomic
 
+MANY_SEEDS = 10
+"""So many are shown one by one, too: a mean hides where a method fails."""
+
 
 def environment() -> dict[str, Any]:
     """Where and when results were made."""
@@ -46,6 +49,8 @@ def _markdown(name: str, table: dict[str, Any]) -> str:
         rows = [row for row in table["rows"] if row["setting"] == setting]
         trained = [row for row in rows if row["seeds"]]
         lines += [f"## {setting}", "", *(_rows(table["metrics"], trained) if trained else []), ""]
+        if trained and len(trained[0]["seeds"]) >= MANY_SEEDS and not table["metrics"][0]["counted"]:
+            lines += [*_each_seed(table["metrics"][0], trained), ""]
         lines += [f"Left out: {row['method']}. {row['refused']}" for row in rows if not row["seeds"]]
         lines += [""] if len(trained) < len(rows) else []
     lines += [f"![{table['title']}]({name}.png)", "", "## How it was made", "", *_listed(_made(name, table)), ""]
@@ -114,6 +119,16 @@ def _rows(metrics: list[dict[str, Any]], rows: list[dict[str, Any]]) -> list[str
     columns += [("seeds", [str(len(row["seeds"])) for row in rows])]
     heads, cells = zip(*columns)
     lines = [heads, ["---", *["---:"] * (len(columns) - 1)], *zip(*cells)]
+    return [f"| {' | '.join(line)} |" for line in lines]
+
+
+def _each_seed(metric: dict[str, Any], rows: list[dict[str, Any]]) -> list[str]:
+    """A metric of each seed, a column for each row of the table."""
+    by_seed = [dict(zip(row["seeds"], row[metric["name"]]["each"])) for row in rows]
+    heads = [f"{metric['title']}, seed", *(row["method"] for row in rows)]
+    lines = [heads, ["---", *["---:"] * len(rows)]]
+    for seed in rows[0]["seeds"]:
+        lines += [[str(seed), *(format(each[seed], metric["form"]) if seed in each else "–" for each in by_seed)]]
     return [f"| {' | '.join(line)} |" for line in lines]
 
 
