@@ -56,12 +56,17 @@ def _known(mask: np.ndarray, target: np.ndarray, counted: np.ndarray) -> np.ndar
     return np.where(counted[:, None], target, mask)
 
 
-def test_loss_of_a_mask_is_ssim_and_cross_entropy():
+def test_loss_of_a_mask_is_ssim_dice_and_cross_entropy():
     torch.manual_seed(0)
     scores, target = torch.randn(2, 3, 8, 8), torch.randn(2, 3, 8, 8).softmax(dim=1)
     counted = torch.rand(2, 8, 8) < 0.6
     per_pixel = torch.nn.functional.cross_entropy(scores, target, reduction="none")
-    expected = ssim_loss(scores.softmax(dim=1)[:, 1:], target[:, 1:], counted) + per_pixel[counted].mean()
+    mask = scores.softmax(dim=1)
+    dice = [
+        (2 * (mask[:, each] * target[:, each])[counted].sum() + 1) / ((mask + target)[:, each][counted].sum() + 1)
+        for each in (1, 2)
+    ]
+    expected = ssim_loss(mask[:, 1:], target[:, 1:], counted) + 1 - sum(dice) / 2 + per_pixel[counted].mean()
     torch.testing.assert_close(mask_loss(scores.log_softmax(dim=1), target, counted), expected)
 
 

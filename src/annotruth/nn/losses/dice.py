@@ -30,8 +30,14 @@ def dice_loss(log_truth: Tensor, labels: Tensor) -> Tensor:
     >>> round(dice_loss(certain, torch.tensor([[0, 1, 0]], dtype=torch.uint8)).item(), 3)  # 1 - (2 + 1) / (3 + 1)
     0.25
     """
-    classes, over = log_truth.shape[1], (0, *range(2, log_truth.ndim))
+    classes = log_truth.shape[1]
     truth = log_truth.exp() * is_labelled(labels, classes).unsqueeze(1)
     given = one_hot(labels, classes)
+    return soft_dice_loss(truth, given)
+
+
+def soft_dice_loss(truth: Tensor, given: Tensor) -> Tensor:
+    """One minus the soft Dice of two arrays (batch, classes, *spatial) of probabilities, 0 where nothing is known."""
+    over = (0, *range(2, truth.ndim))
     overlap, area = (truth * given).sum(over), (truth + given).sum(over)
     return 1 - ((2 * overlap + SMOOTH) / (area + SMOOTH))[1:].mean()
