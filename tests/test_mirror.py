@@ -56,7 +56,6 @@ LONG = 60
 TESTED_ELSEWHERE = {
     "cli/printing.py": "cli/test_compare.py",
     "desk/cases.py": "desk/test_app.py",  # which asks for cases as pages do
-    "experiments/core/writing.py": "experiments/core/test_runner.py",  # which reads what is written
     "experiments/tables/cifar10.py": "experiments/tables/test_tables.py",
     "experiments/tables/networks.py": "experiments/tables/test_tables.py",
     "experiments/tables/zhang2020.py": "experiments/tables/test_tables.py",
