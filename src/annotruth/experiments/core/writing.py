@@ -124,10 +124,11 @@ def _rows(metrics: list[dict[str, Any]], rows: list[dict[str, Any]]) -> list[str
 
 def _each_seed(metric: dict[str, Any], rows: list[dict[str, Any]]) -> list[str]:
     """A metric of each seed, a column for each row of the table."""
+    rows = [row for row in rows if metric["name"] in row]
     by_seed = [dict(zip(row["seeds"], row[metric["name"]]["each"])) for row in rows]
     heads = [f"{metric['title']}, seed", *(row["method"] for row in rows)]
     lines = [heads, ["---", *["---:"] * len(rows)]]
-    for seed in rows[0]["seeds"]:
+    for seed in sorted(set().union(*by_seed)):
         lines += [[str(seed), *(format(each[seed], metric["form"]) if seed in each else "–" for each in by_seed)]]
     return [f"| {' | '.join(line)} |" for line in lines]
 

@@ -1,4 +1,4 @@
-"""Which labelling is taken for true: what tells everybody's labels most shortly, and lies on edges of the images."""
+"""Which labelling is taken for true: what tells all labels most shortly, and the images do not speak against."""
 
 from __future__ import annotations
 
