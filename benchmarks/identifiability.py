@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from annotruth import STAPLE, Classifier
+from annotruth import STAPLE, Classifier, MajorityVote
 from annotruth.errors import AnnotruthWarning, IdentifiabilityWarning
 from annotruth.experiments.data.crowds import random_crowd
 from annotruth.experiments.data.stand_in import shapes
@@ -93,8 +93,11 @@ def _fused_masks(raters: list[MaskRater], seed: int, digits: bool) -> Judged:
     annotations = simulate_masks(truth, raters, n_classes=2, seed=seed).annotations()
     with _caught() as caught:
         estimate = STAPLE().fit(annotations)
-    wrong = bool(dice(np.asarray(estimate.predict()), truth, 2) < LEAST_DICE)
-    return Judged(wrong, wrong, _came(caught))
+    wrong, outvoted = (
+        bool(dice(np.asarray(fused.predict()), truth, 2) < LEAST_DICE)
+        for fused in (estimate, MajorityVote().fit(annotations))
+    )
+    return Judged(wrong, wrong or outvoted, _came(caught))
 
 
 def _best(crowd: Crowd) -> np.ndarray:
@@ -140,7 +143,9 @@ def rows(name: str, judged: list[Judged]) -> Iterator[Row]:
     wrong = sum(one.wrong and one.came for one in told) / max(came, 1)
     details = {"warnings": came, "of estimates that are wrong": f"{wrong:.2f}"}
     yield Row(f"{name}: precision", "", right / max(came, 1), "of warnings", TARGET, details=details)
-    details = {"crowds": len(told), "due": due}
+    missed = [one for one in told if one.wrong]
+    seen = sum(one.came for one in missed) / max(len(missed), 1)
+    details = {"crowds": len(told), "due": due, "of estimates that are wrong": f"{seen:.2f}"}
     yield Row(f"{name}: recall", "", right / max(due, 1), "of those due", TARGET, details=details)
     others = [one for one in judged if not one.can_be_told]
     if others:
@@ -172,7 +177,8 @@ def about(trainings: int) -> str:
         f"{LOST_ACCURACY} below what somebody reaches who knows the matrices, or below {LEAST_ACCURACY}, or the CM "
         f"error is above {WRONG_MATRICES}; fused masks, if their Dice is below {LEAST_DICE}. A warning is due if the "
         "estimate is wrong, or if it is right by chance, because labels do not determine it: the mean matrix is not "
-        "dominant, or, in fusion, there are two raters, or one label each. Rules were chosen on other crowds."
+        "dominant, or, in fusion, there are two raters, or one label each; for masks, that it is not dominant where "
+        "pixels are disputed means that the majority vote is wrong. Rules were chosen on other crowds."
     )
 
 

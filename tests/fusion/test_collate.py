@@ -64,6 +64,7 @@ def test_same_as_by_brute_force(n_classes: int, levels: int, shape: tuple[int, .
     np.testing.assert_allclose(fused.level_share_, share, atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:The estimated truth may be wrong")
 def test_one_level_is_staple_also_itks() -> None:
     simple_itk = pytest.importorskip("SimpleITK")
     masks = shifted_masks()[:3]

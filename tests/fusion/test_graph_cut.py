@@ -16,6 +16,7 @@ from .mask_data import assert_refuses_tables_and_single_raters, shifted_masks
 pytest.importorskip("maxflow")
 
 
+@pytest.mark.filterwarnings("ignore:The estimated truth may be wrong")
 def test_hardly_any_smoothing_is_staple() -> None:
     annotations = at.Annotations.from_masks(shifted_masks(3)[None], classes=3)
     cut, plain = at.GraphCutSTAPLE(smoothing=1e-9).fit(annotations), at.STAPLE().fit(annotations)

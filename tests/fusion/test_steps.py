@@ -28,6 +28,7 @@ def test_with_all_raters_heard_it_is_staple_on_disputed_pixels(n_classes: int) -
     np.testing.assert_allclose(fused.confusion_, staple.confusion_, atol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:The estimated truth may be wrong")
 def test_with_the_best_heard_it_is_staple_on_their_labels() -> None:
     masks = shifted_masks()
     annotations = at.Annotations.from_masks(masks[None])

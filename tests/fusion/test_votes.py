@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from annotruth.errors import InputError
 from annotruth.fusion import votes as module
-from annotruth.fusion.votes import PatternLookup, Patterns, count_patterns, merge_patterns
+from annotruth.fusion.votes import PatternLookup, Patterns, Votes, count_patterns, merge_patterns
+from annotruth.metrics import dice_per_item
 from annotruth.parallel.threads import threads
 
 
@@ -122,3 +123,15 @@ def test_read_only_files_are_read_in_place(tmp_path: Path) -> None:
     np.save(tmp_path / "masks.npy", masks)
     mapped = np.load(tmp_path / "masks.npy", mmap_mode="r")
     assert as_dict(count_patterns(mapped, 2)) == by_hand(masks, None)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_dice_with_the_vote_is_that_of_masks_drawn_pixel_by_pixel(n_classes: int) -> None:
+    masks, _ = random_masks(n_classes, 4, 900, n_classes)
+    masks[0, masks.min(axis=0) == 255] = 0  # somebody labelled every pixel
+    tuples, index, counts = np.unique(masks, axis=1, return_inverse=True, return_counts=True)
+    votes = Votes.from_patterns(tuples, counts, np.full(tuples.shape[1], 255), n_classes)
+    posterior = np.random.default_rng(0).random((tuples.shape[1], n_classes))
+    told = posterior.argmax(axis=1)[index.ravel()].reshape(1, 30, 30)
+    voted = np.stack([(masks == c).sum(axis=0) for c in range(n_classes)]).argmax(axis=0).reshape(1, 30, 30)
+    np.testing.assert_allclose(votes.dice_with(posterior), dice_per_item(told, voted, n_classes)[0])

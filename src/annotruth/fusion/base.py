@@ -429,11 +429,13 @@ class FusionEstimator(Parameters):
             certainty = self._certainty(votes) if groups is None else None  # of a table in memory
             if groups is None and not anchored:
                 groups = co_labelling_groups(votes.answers.item, votes.answers.rater, votes.n_raters)
+            masks = isinstance(self._store, MaskStore)
+            voted = votes.dice_with(self.posterior(votes, self.state_)) if masks and self.scope != "case" else None
             warn_identifiability(
                 self.confusion_, self.prior_, self.labelled_counts_,
                 None if anchored else groups,
                 raters=self.raters_, classes=self.classes_, anchored=anchored, stacklevel=5,
-                yardstick=FUSED_MASKS if isinstance(self._store, MaskStore) else ANSWERS, certainty=certainty,
+                yardstick=FUSED_MASKS if masks else ANSWERS, voted=voted, certainty=certainty,
             )  # fmt: skip
 
     def _certainty(self, votes: Votes) -> float | None:

@@ -70,6 +70,7 @@ def identifiability_problems(
     anchored: bool = False,
     yardstick: Yardstick = ANSWERS,
     alike: np.ndarray | None = None,
+    voted: np.ndarray | None = None,
     certainty: float | None = None,
 ) -> list[str]:
     """List the reasons why these confusion matrices, and the truth that came with them, may be wrong.
@@ -88,6 +89,7 @@ def identifiability_problems(
     yardstick : what makes a rater faithful: ``ANSWERS``, ``PREDICTED_ANSWERS``, ``FUSED_MASKS`` or ``PREDICTED_MASKS``
     alike : (classes,) Dice of the two raters who agree best. Two who agree as closely as the yardstick asks are
         faithful to something: then a poor estimate is the network's fault, not the raters'
+    voted : (classes,) Dice of fused masks and the majority vote
     certainty : mean probability of the most probable class of an item, where it is known
 
     Returns
@@ -101,9 +103,10 @@ def identifiability_problems(
     is faithful is enough otherwise. With neither, nothing recovers the truth.
 
     Whether somebody *is* faithful can only be judged by the estimate itself. An estimate that nobody's labels come
-    close to is doubtful. One that few raters come close to is as good as they are: if some others draw more and some
-    less, it lies between them, and nothing more can be said; if all others err to one side, it is an extreme, and the
-    user is told so.
+    close to is doubtful. One that few raters come close to is as good as they are. If it is another than the vote's
+    (``voted``), the user is told so: at these pixels the mean confusion is not dominant. Where that is not known: if
+    some others draw more and some less, it lies between them, and nothing more can be said; if all others err to one
+    side, it is an extreme.
 
     Examples
     --------
@@ -140,7 +143,11 @@ def identifiability_problems(
         problems += _swapped(mean, names) or _not_dominant(mean, names)
     support = _Support(matrices, mean, frequency[seen], yardstick, None if alike is None else alike[seen])
     problems += support.nobody(names, who, masks)
-    return problems + (support.few_alone(names, who) if masks and not anchored else [])
+    if not masks or anchored:
+        return problems
+    if voted is None:
+        return problems + support.few_alone(names, who)
+    return problems + support.outvoted(voted[seen], names, who, yardstick.dice)
 
 
 def warn_identifiability(confusion: np.ndarray, *args: Any, stacklevel: int = 2, **kwargs: Any) -> list[str]:
@@ -299,6 +306,18 @@ class _Support:
         closest = self.dice.argmax(axis=0)
         listed = [f"{names[c]} (closest: {raters[closest[c]]}, {score} {self.dice[closest[c], c]:.2f})" for c in lost]
         return [f"No rater is faithful on {shorten(listed, 3)}: each {wrong}, and the errors do not cancel."]
+
+    def outvoted(self, voted: np.ndarray, names: list[str], raters: list[str], least: float) -> list[str]:
+        """Name classes of which most raters drew something else than what is estimated, and who drew that."""
+        problems = []
+        for c in np.flatnonzero(voted < least):
+            close = [rater for rater, is_close in zip(raters, self.dice[:, c] >= least) if is_close]
+            who = f"it follows {shorten(close, 3)}" if close else "nobody drew it so"
+            problems.append(
+                f"The estimated {names[c]} is not what most raters drew ({who}; Dice with the majority vote "
+                f"{voted[c]:.2f}): labels alone do not tell who is right."
+            )
+        return problems
 
     def few_alone(self, names: list[str], raters: list[str]) -> list[str]:
         """Name classes on which at most half of the raters are close to the estimate, and all others err to one side.

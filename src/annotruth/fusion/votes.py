@@ -116,6 +116,28 @@ class Votes:
         total = counts.sum(axis=1)
         return (total > 1) & (counts.max(axis=1, initial=0) == total)
 
+    def dice_with(self, posterior: np.ndarray) -> np.ndarray:
+        """Dice of the majority vote and the most probable labels, (classes,); 1 for classes that neither has.
+
+        Parameters
+        ----------
+        posterior : (rows, classes)
+
+        Examples
+        --------
+        >>> tuples = np.array([[0, 1], [0, 1], [1, 1]], dtype=np.uint8)  # (raters, rows)
+        >>> votes = Votes.from_patterns(tuples, np.array([60, 40]), np.array([255, 255]), 2)
+        >>> votes.dice_with(np.array([[0.1, 0.9], [0.1, 0.9]])).round(2)  # follows the third rater
+        array([0.  , 0.57])
+        """
+        told, voted = posterior.argmax(axis=1), self.vote_counts().argmax(axis=1)
+        weight = self.weight * (np.diff(self.first_answer) > 0)
+        both, one, other = (
+            np.bincount(labels, weights, minlength=self.n_classes)
+            for labels, weights in ((told, weight * (told == voted)), (told, weight), (voted, weight))
+        )
+        return np.where(one + other > 0, 2 * both / np.maximum(one + other, 1), 1.0)
+
     def reweighted(self, weight: np.ndarray) -> Votes:
         """Give the same rows other weights; a row of weight 0 teaches nothing."""
         other = replace(self, weight=weight)
