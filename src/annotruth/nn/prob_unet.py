@@ -76,7 +76,7 @@ class ProbabilisticUNet(nn.Module):
         self.prior = GaussianEncoder(in_channels, latent, dims)
         self.posterior = GaussianEncoder(in_channels + classes, latent, dims)
         if network is None:
-            self.features: nn.Module = nn.Sequential(unet(in_channels, FEATURES, dims, plan), nn.ReLU())
+            self.features: nn.Module = nn.Sequential(unet(in_channels, FEATURES, dims, plan), nn.LeakyReLU())
         else:
             self.features = network
         # A linear map of features and latent side by side is the sum of a map of each: features go through it once,
@@ -84,7 +84,7 @@ class ProbabilisticUNet(nn.Module):
         self.from_features = nn.Conv1d(FEATURES if network is None else classes, FEATURES, kernel_size=1)
         self.from_latent = nn.Linear(latent, FEATURES, bias=False)
         self.head = nn.Sequential(
-            nn.ReLU(), nn.Conv1d(FEATURES, FEATURES, kernel_size=1), nn.ReLU(), nn.Conv1d(FEATURES, classes, 1)
+            nn.LeakyReLU(), nn.Conv1d(FEATURES, FEATURES, kernel_size=1), nn.LeakyReLU(), nn.Conv1d(FEATURES, classes, 1)
         )
         self.register_buffer("noise", torch.randn(draws, latent))
 

@@ -69,7 +69,7 @@ class StochasticUNet(nn.Module):
         self.classes, self.rank, self.draws = classes, rank, draws
         self.features: nn.Module
         if network is None:
-            self.features = nn.Sequential(unet(in_channels, FEATURES, dims, plan), nn.ReLU())
+            self.features = nn.Sequential(unet(in_channels, FEATURES, dims, plan), nn.LeakyReLU())
         else:
             self.features = network
         channels = FEATURES if network is None else classes

@@ -88,7 +88,7 @@ def rater_query(latent: int) -> nn.Module:
     nn.init.zeros_(last.weight)
     nn.init.zeros_(last.bias)
     features = nn.Conv1d(FEATURES, FEATURES, kernel_size=1)
-    return nn.Sequential(features, nn.ReLU(), nn.AdaptiveAvgPool1d(1), nn.Flatten(), last)
+    return nn.Sequential(features, nn.LeakyReLU(), nn.AdaptiveAvgPool1d(1), nn.Flatten(), last)
 
 
 def bound_loss(drawn: Tensor, labels: Tensor) -> Tensor:

@@ -83,20 +83,20 @@ class LatentHierarchy(nn.Module):
         levels = min(levels, len(plan.widths))  # none at full resolution, where chance would be grain
         self.classes, self.latent, self.levels, self.draws = spec.classes, latent, levels, draws
         self.features: nn.Module = network if network is not None else nn.Sequential(
-            unet(spec.channels, FEATURES, dims, spec.network), nn.ReLU()
+            unet(spec.channels, FEATURES, dims, spec.network), nn.LeakyReLU()
         )  # fmt: skip
         self.prior = LatentPath(spec.channels, latent, plan, levels)
         self.posterior = LatentPath(spec.channels + spec.classes, latent, plan, levels)
         # No norms here: they would take away what a point says of the whole picture.
         self.read = nn.ModuleList(pixelwise(dims, latent, FEATURES) for _ in range(levels))
         self.merge = nn.ModuleList(
-            Convolution(dims, FEATURES, FEATURES, kernel_size=3, norm=None, act="relu") for _ in range(levels - 1)
+            Convolution(dims, FEATURES, FEATURES, kernel_size=3, norm=None, act="leakyrelu") for _ in range(levels - 1)
         )
         self.coarse = nn.ModuleList(pixelwise(dims, FEATURES, spec.classes) for _ in range(levels - 1))
         self.from_features = pixelwise(dims, spec.classes if network is not None else FEATURES, FEATURES)
         self.from_latent = pixelwise(dims, FEATURES, FEATURES)
         self.head = nn.Sequential(
-            nn.ReLU(), pixelwise(dims, FEATURES, FEATURES), nn.ReLU(), pixelwise(dims, FEATURES, spec.classes)
+            nn.LeakyReLU(), pixelwise(dims, FEATURES, FEATURES), nn.LeakyReLU(), pixelwise(dims, FEATURES, spec.classes)
         )
 
     def forward(self, images: Tensor) -> Tensor:

@@ -40,14 +40,14 @@ class RaterGaussians(nn.Module):
         super().__init__()
         self.classes, self.prior_deviation = spec.classes, prior_deviation
         self.features: nn.Module = network if network is not None else nn.Sequential(
-            unet(spec.channels, FEATURES, spec.dims, spec.network), nn.ReLU()
+            unet(spec.channels, FEATURES, spec.dims, spec.network), nn.LeakyReLU()
         )  # fmt: skip
         self.means = nn.Parameter(prior_deviation * torch.randn(spec.raters, latent))
         self.spreads = nn.Parameter(torch.full((spec.raters, latent), math.log(math.expm1(FIRST_SPREAD))))
         self.from_features = nn.Conv1d(spec.classes if network is not None else FEATURES, FEATURES, kernel_size=1)
         self.from_latent = nn.Linear(latent, FEATURES, bias=False)
         self.head = nn.Sequential(
-            nn.ReLU(), nn.Conv1d(FEATURES, FEATURES, kernel_size=1), nn.ReLU(), nn.Conv1d(FEATURES, spec.classes, 1)
+            nn.LeakyReLU(), nn.Conv1d(FEATURES, FEATURES, kernel_size=1), nn.LeakyReLU(), nn.Conv1d(FEATURES, spec.classes, 1)
         )
         self.register_buffer("noise", torch.randn(draws, latent))
 

@@ -33,8 +33,8 @@ class BoundaryNetwork(nn.Module):
         width = FEATURES if network is None else spec.classes
         self.features = unet(spec.channels, FEATURES, spec.dims, spec.network) if network is None else network
         self.boundary = nn.Sequential(
-            convolution(width, FEATURES, kernel_size=3, padding=1), nn.ReLU(),
-            convolution(FEATURES, FEATURES, kernel_size=3, padding=1), nn.ReLU(),
+            convolution(width, FEATURES, kernel_size=3, padding=1), nn.LeakyReLU(),
+            convolution(FEATURES, FEATURES, kernel_size=3, padding=1), nn.LeakyReLU(),
             convolution(FEATURES, 1, kernel_size=1),
         )  # fmt: skip
         self.mask = convolution(width + 1, spec.classes, kernel_size=1)
@@ -46,7 +46,7 @@ class BoundaryNetwork(nn.Module):
         """Class scores (batch, classes, *spatial), and scores of the boundary (batch, 1, *spatial)."""
         features = self.features(images)
         boundary = self.boundary(features)
-        return self.mask(torch.cat([features, boundary], dim=1).relu()), boundary
+        return self.mask(F.leaky_relu(torch.cat([features, boundary], dim=1))), boundary
 
 
 @register
