@@ -73,6 +73,15 @@ def test_the_learnt_prior_is_the_one_that_explains_the_raters_best() -> None:
     np.testing.assert_allclose(mean_logs(state.prior_counts), logs, atol=1e-3)  # where the gradient vanishes
 
 
+def test_intervals_do_not_learn_the_prior_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    annotations, _, _ = crowd(40, [0.9, 0.85, 0.8, 0.7], 3, keep=0.7)
+    fused = HierarchicalDawidSkene(max_iter=20, tol=1e-3).fit(annotations)
+    monkeypatch.setattr(HierarchicalDawidSkene, "learn_prior", lambda *_: pytest.fail("it takes minutes"))
+    low, high = fused.skill_interval()
+    assert (low < fused.skill_).all()
+    assert (fused.skill_ < high).all()
+
+
 def test_priors_of_nothing_are_refused() -> None:
     with pytest.raises(InputError, match="right and wrong must be positive"):
         IBCC(wrong=0).fit(crowd(5, [0.9, 0.8])[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -161,6 +161,12 @@ class HierarchicalDawidSkene(IBCC):
         if not answered.any():
             return prior
         return fit_counts(mean_logs(counts[answered] + prior).mean(axis=0), prior)
+
+    def estimate_drawn(
+        self, votes: Votes, weights: Iterable[np.ndarray], start: FusionState
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """As the base's, with the prior that all items taught: to learn it anew takes a hundred times as long."""
+        return IBCC(max_iter=self.max_iter, tol=self.tol).estimate_drawn(votes, weights, start)
 
 
 def _typical(counts: np.ndarray) -> np.ndarray:
