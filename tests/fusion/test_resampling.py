@@ -95,6 +95,14 @@ def test_two_items_and_errors_that_nobody_made_leave_the_other_bounds() -> None:
     assert (low, high) == (0.9, 0.99)
 
 
+def test_bounds_hold_the_skill_of_a_rater_who_never_erred() -> None:
+    fused = at.MajorityVote().fit(at.Annotations.from_answers(np.array([[0, 0], [1, 1], [0, 0], [1, 1]])))
+    for estimate, bounds in ((fused.skill_, fused.skill_interval()), (fused.confusion_, fused.confusion_interval())):
+        assert (bounds[0] <= estimate).all()
+        assert (estimate <= bounds[1]).all()
+    assert (fused.skill_interval()[0] < 0.8).all()
+
+
 def test_how_items_are_drawn_depends_on_how_much_there_is() -> None:
     assert Drawing.of(2, 10) is None
     assert Drawing.of(100, 1000) == Drawing(100, 200, by_group=False)

@@ -23,7 +23,7 @@ from annotruth.fusion.gold import Gold
 from annotruth.fusion.identifiability import ANSWERS, FUSED_MASKS, co_labelling_groups, warn_identifiability
 from annotruth.fusion.one_coin import CoinState
 from annotruth.fusion.params import Parameters
-from annotruth.fusion.resampling import Drawing, widened
+from annotruth.fusion.resampling import Drawing, around, widened
 from annotruth.fusion.state import CaseState, FusionState, RefineCases, StreamedVotes, pool_states
 from annotruth.fusion.stores import AnswerStore, Case, MaskStore, count_case
 from annotruth.fusion.votes import PatternLookup, Patterns, Votes
@@ -537,8 +537,8 @@ class FusionEstimator(Parameters):
         evidence, replicates = self._evidence(), self._replicates()
         apart = partial(raters.confusion_interval, evidence, level, one_coin=self.one_coin)
         if replicates is None or self._drawing is None:
-            return apart()
-        return widened(self.confusion_, replicates, self._drawing.reach(level), apart)
+            return around(self.confusion_, apart())
+        return around(self.confusion_, widened(self.confusion_, replicates, self._drawing.reach(level), apart))
 
     def skill_interval(self, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
         """Bounds (low, high) of ``skill_``, (raters,) each.
@@ -551,9 +551,9 @@ class FusionEstimator(Parameters):
         evidence, replicates = self._evidence(), self._replicates()
         apart = partial(raters.skill_interval, evidence, level, one_coin=self.one_coin)
         if replicates is None or self._drawing is None:
-            return apart()
+            return around(self.skill_, apart())
         skills = np.diagonal(replicates, axis1=2, axis2=3).mean(axis=2)
-        return widened(self.skill_, skills, self._drawing.reach(level), apart)
+        return around(self.skill_, widened(self.skill_, skills, self._drawing.reach(level), apart))
 
     @property
     def ranking_(self) -> pd.DataFrame:

@@ -119,6 +119,18 @@ def widened(
     return np.where(told, low, other_low), np.where(told, high, other_high)
 
 
+def around(estimate: np.ndarray, bounds: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds (low, high) that hold their estimate: those that a prior gives end short of a rater who never erred.
+
+    Examples
+    --------
+    >>> around(np.array([1.0]), (np.array([0.8]), np.array([0.96])))
+    (array([0.8]), array([1.]))
+    """
+    low, high = bounds
+    return np.minimum(low, estimate), np.maximum(high, estimate)
+
+
 def _log_odds(probability: np.ndarray) -> np.ndarray:
     inside = np.where((probability > _MIN_SPREAD) & (probability < 1 - _MIN_SPREAD), probability, np.nan)
     return np.log(inside / (1 - inside))
