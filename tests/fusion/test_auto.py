@@ -148,3 +148,14 @@ def test_methods_that_cannot_take_the_labels_are_named_with_the_reason() -> None
 def test_two_raters_are_too_few() -> None:
     with pytest.raises(InputError, match=r"raters are held out in turn, and there are 2\. Name a method"):
         choose(crowd(10, [0.9, 0.8])[0])
+
+
+def test_items_of_one_answer_each_hold_nobody_out() -> None:
+    alone = at.Annotations.from_answers(np.where(np.arange(12)[:, None] % 3 == np.arange(3), 1, -1), classes=2)
+    with pytest.raises(InputError, match="No item was labelled by several raters"):
+        choose(alone, CANDIDATES)
+
+
+def test_of_methods_that_foretell_the_same_the_simplest_is_taken() -> None:
+    choice = choose(at.Annotations.from_answers(np.zeros((6, 4), dtype=int), classes=1), CANDIDATES)
+    assert choice.method == "majority"

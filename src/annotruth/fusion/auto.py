@@ -119,7 +119,8 @@ def choose(
         raise InputError(f"No method can take these labels. {next(iter(refused.values()))}")
     bits = {name: held_out_bits(each, votes) for name, each in chances.items()}
     chosen = made[min(bits, key=lambda name: round(bits[name], _DIGITS))]
-    if not is_masks:
+    differ = len({round(each, _DIGITS) for each in bits.values()}) > 1
+    if not is_masks and differ:
         every = np.stack(list(chances.values()))
         weights = mixture_weights(every, votes.weight[votes.answers.item])
         weights = np.where(weights >= min(_MIN_WEIGHT, weights.max()), weights, 0.0)
@@ -208,6 +209,7 @@ def _chances(answers: Answers, posterior: np.ndarray, half: np.ndarray, votes: V
                 for true in range(n_classes)
             ],
             axis=1,
+            dtype=np.float64,  # of no answers, bincount gives whole numbers
         ).reshape(votes.n_raters, n_classes, n_classes)  # [rater, observed, true]  # fmt: skip
         shared = counts.sum(axis=0) + 1 / n_classes
         counts += _SHARED_LABELS * shared / shared.sum(axis=0)
