@@ -45,6 +45,12 @@ def test_liars_help() -> None:
     assert (MajorityVote().fit(annotations).predict() == truth).mean() < 0.75
 
 
+def test_one_answer_an_item_is_refused_with_advice() -> None:
+    alone = Annotations.from_answers(np.array([[1, -1], [-1, 1], [0, -1]]))
+    with pytest.raises(InputError, match=r"no item has two answers\. Take dawid-skene with known truth"):
+        KOS().fit(alone)
+
+
 def test_more_than_two_classes_are_refused_with_advice() -> None:
     annotations, _, _ = crowd(20, [0.9, 0.8, 0.7], n_classes=3)
     with pytest.raises(InputError, match=r"there are 3\. Take m-msr or dawid-skene, .*foreground=2"):

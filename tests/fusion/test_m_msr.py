@@ -37,6 +37,12 @@ def test_raters_who_share_no_item_are_refused_with_advice() -> None:
         MMSR().fit(Annotations.from_answers(apart))
 
 
+def test_too_many_raters_for_a_table_of_pairs_are_refused_with_advice() -> None:
+    answers = Annotations.from_answers(np.eye(1, 20_001, dtype=int))
+    with pytest.raises(InputError, match=r"20,001 raters have too many pairs.*--option one_coin=true"):
+        MMSR().fit(answers)
+
+
 def test_a_rater_who_shares_no_item_weighs_nothing() -> None:
     annotations, _, _ = crowd(100, [0.9, 0.8, 0.7])
     matrix = np.pad(annotations.answer_matrix(), ((0, 1), (0, 1)), constant_values=-1)

@@ -73,6 +73,11 @@ class KOS(FusionEstimator):
         check_iterations(self.max_iter, self.tol)
 
     def estimate(self, votes: Votes, start: FusionState | None = None) -> FusionState:
+        if votes.n_classes > 1 and not (np.diff(votes.first_answer) > 1).any():
+            raise InputError(
+                "KOS lets raters confirm each other on the items that they share, and no item has two answers. Take "
+                "dawid-skene with known truth of some items, or majority."
+            )
         item, rater = votes.answers.item, votes.answers.rater
         said = 2.0 * votes.answers.label - 1.0
         weight, known = votes.weight[item], votes.gold[item] >= 0

@@ -13,6 +13,8 @@ from annotruth.fusion.registry import register
 from annotruth.fusion.votes import Votes
 from annotruth.fusion.weighted import WeightedVote
 
+_MAX_RATERS = 20_000  # several tables of their pairs, of 3 GB each, are in memory
+
 
 @register("m-msr")
 class MMSR(WeightedVote):
@@ -58,6 +60,12 @@ class MMSR(WeightedVote):
     def check(self, annotations: Annotations) -> None:
         super().check(annotations)
         check_iterations(self.max_iter, self.tol)
+        n_raters = len(annotations.raters)
+        if n_raters > _MAX_RATERS:
+            raise InputError(
+                f"M-MSR compares every rater with every other, and {n_raters:,} raters have too many pairs: it takes "
+                f"up to {_MAX_RATERS:,}. Take dawid-skene with --option one_coin=true."
+            )
 
     def share(self, votes: Votes, weight: np.ndarray, prior: np.ndarray) -> np.ndarray:
         """Weights are log odds: their sums are those of a posterior, all classes being alike beforehand."""
