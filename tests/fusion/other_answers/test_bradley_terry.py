@@ -10,7 +10,7 @@ from crowdkit.aggregation import NoisyBradleyTerry as NoisyCrowdKit
 from scipy.special import logit, softmax
 
 from annotruth import BradleyTerry, Comparisons, NoisyBradleyTerry
-from annotruth.errors import InputError
+from annotruth.errors import IdentifiabilityWarning, InputError
 
 
 def _compared(
@@ -81,6 +81,13 @@ def test_an_item_that_always_won_has_a_finite_score_with_the_prior_and_is_refuse
     assert np.isfinite(BradleyTerry().fit(Comparisons.from_table(frame)).scores_).all()
     with pytest.raises(InputError, match=r"has not. Give prior=0.1"):
         BradleyTerry(prior=0).fit(Comparisons.from_table(frame))
+
+
+def test_items_that_nobody_compared_with_the_others_are_warned_of() -> None:
+    left, right, rater = np.array([[0, 1, 3], [1, 2, 4], [0, 0, 0]])
+    pairs = Comparisons(tuple("abcde"), ("ann",), left, right, rater, np.ones(3, dtype=bool))
+    with pytest.warns(IdentifiabilityWarning, match=r"into 2 groups between which nobody compared any; .*: d, e"):
+        BradleyTerry().fit(pairs)
 
 
 @pytest.mark.parametrize("model", [BradleyTerry(prior=-1), NoisyBradleyTerry(rater_prior=-1), BradleyTerry(max_iter=0)])

@@ -95,6 +95,27 @@ def test_marks_that_nobody_else_gave_are_refused_or_warned_of() -> None:
         ContinuousSTAPLE().fit(Marks((*answers.items, "z"), (*answers.raters, "alone"), *arrays))
 
 
+def _of_two(values: list[float]) -> Marks:
+    """Marks of two items by two raters."""
+    return Marks(("a", "b"), ("ann", "bob"), np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.array(values))
+
+
+@pytest.mark.parametrize("value", [0.0, 3.0, -2e8])
+def test_raters_who_always_agree_have_no_noise(value: float) -> None:
+    fused = ContinuousSTAPLE().fit(_of_two([value] * 4))
+    np.testing.assert_allclose(fused.predict(), value, rtol=1e-5)
+    np.testing.assert_allclose(fused.noise_, 0, atol=1e-5 * max(abs(value), 1.0))
+    assert fused.converged_
+
+
+def test_marks_of_one_item_and_marks_too_large_to_square_are_refused() -> None:
+    one = np.ones(2, dtype=int)
+    with pytest.raises(InputError, match=r"All marks are of one item, b: .* Add items, or take the mean"):
+        ContinuousSTAPLE().fit(Marks(("a", "b"), ("ann", "bob"), one, np.arange(2), np.array([1.0, 2.0])))
+    with pytest.raises(InputError, match=r"Marks up to 1e\+300 are too large"):
+        ContinuousSTAPLE().fit(_of_two([1e300, -1e300, 3, 4]))
+
+
 def test_a_prior_that_is_no_count_is_refused() -> None:
     with pytest.raises(InputError, match="rater_prior must be a count"):
         ContinuousSTAPLE(rater_prior=-1).fit(_marks(5)[0])

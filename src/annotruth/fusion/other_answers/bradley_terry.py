@@ -6,12 +6,13 @@ an average one, so that scores stay finite where an item always won.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 
 import numpy as np
 
 from annotruth.data.comparisons import Comparisons
-from annotruth.errors import InputError
+from annotruth.errors import IdentifiabilityWarning, InputError, shorten
 from annotruth.fusion.base import check_iterations
 from annotruth.fusion.other_answers import register
 from annotruth.fusion.other_answers.base import AnswerModel
@@ -62,8 +63,7 @@ class BradleyTerry(AnswerModel[Comparisons]):
         check_iterations(self.max_iter, self.tol)
         if not self.prior >= 0:
             raise InputError(f"prior must be a count of at least 0, found {self.prior}.")
-        if self.prior == 0:
-            _refuse_apart(answers)
+        _compare_parts(answers, self.prior)
         self._find(answers)
         self.scores_ -= self.scores_.mean()
         gap = self.scores_[answers.left] - self.scores_[answers.right]
@@ -203,8 +203,11 @@ def _on_items(answers: Comparisons, slope: np.ndarray) -> np.ndarray:
     return np.bincount(answers.left, slope, n_items) - np.bincount(answers.right, slope, n_items)
 
 
-def _refuse_apart(answers: Comparisons) -> None:
-    """Refuse items that nothing links both ways, by wins and by losses: their scores have no highest likelihood."""
+def _compare_parts(answers: Comparisons, prior: float) -> None:
+    """Warn of items that no comparisons link; without a prior, refuse those that nothing links both ways.
+
+    The scores of items that did not win, and lose, against others, directly or not, have no highest likelihood.
+    """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -212,10 +215,19 @@ def _refuse_apart(answers: Comparisons) -> None:
     better = np.where(answers.left_better, answers.left, answers.right)
     worse = np.where(answers.left_better, answers.right, answers.left)
     wins = coo_array((np.ones(len(better)), (better, worse)), shape=(n_items, n_items))
-    count, part = connected_components(wins, connection="strong")
-    if count > 1:
-        least = int(np.bincount(part).argmin())
+    count, part = connected_components(wins, connection="weak" if prior > 0 else "strong")
+    if count == 1:
+        return
+    least = int(np.bincount(part).argmin())
+    if prior == 0:
         raise InputError(
             "With prior=0, every item must have won, and lost, some comparison, directly or through others, with "
             f"every other; {answers.items[int(np.flatnonzero(part == least)[0])]} has not. Give prior=0.1."
         )
+    alone = [answers.items[item] for item in np.flatnonzero(part == least)]
+    warnings.warn(
+        f"The items fall into {count} groups between which nobody compared any; the smallest: {shorten(alone)}. Scores "
+        "and ranks say nothing across groups: have some of their items compared.",
+        IdentifiabilityWarning,
+        stacklevel=4,
+    )

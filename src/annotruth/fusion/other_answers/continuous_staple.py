@@ -76,7 +76,10 @@ class ContinuousSTAPLE(AnswerModel[Marks]):
         self.counts_ = np.bincount(rater, minlength=n_raters)
         n_marks = np.bincount(item, minlength=n_items)
         value, count = answers.value, np.maximum(n_marks, 1)
-        scale = max(float(np.var(value)), np.finfo(float).tiny)
+        with np.errstate(over="ignore"):
+            scale = float(np.var(value)) or max(float(value[0]) ** 2, 1.0)  # of marks that are all the same
+        if not np.isfinite(scale):
+            raise InputError(f"Marks up to {np.abs(value).max():g} are too large to square. Give them in another unit.")
         average = np.bincount(item, value, n_items) / count
         apart = value - average[item]
         usual = max(float((apart**2).sum() / np.maximum(count - 1, 0).sum()), _MIN_VARIANCE * scale)
@@ -150,6 +153,11 @@ def _refuse_single_marks(answers: Marks) -> None:
         raise InputError(
             "No item was marked by two raters: nothing tells a rater's bias and noise. Let raters mark some items in "
             "common."
+        )
+    if (answers.item == answers.item[0]).all():
+        raise InputError(
+            f"All marks are of one item, {answers.items[answers.item[0]]}: nothing tells how much items differ, and so "
+            "how much of a mark is noise. Add items, or take the mean of the marks."
         )
     if len(together) > 1:
         alone = [name for name, own in zip(answers.raters, group) if own not in (-1, together.argmax())]
