@@ -111,6 +111,13 @@ def test_a_folder_of_parquet_files_is_one_table(tmp_path: Path) -> None:
     assert not [problem for problem in check(folder) if problem.severity == "fatal"]
 
 
+def test_types_of_a_file_without_rows_are_nobodys(tmp_path: Path) -> None:
+    put(tmp_path / "t" / "b.parquet", ("a", "ann", "x"))
+    none = pa.table({name: pa.array([], pa.null()) for name in COLUMNS})  # as pandas writes an empty frame
+    pyarrow.parquet.write_table(none, tmp_path / "t" / "a.parquet")
+    assert joined(tmp_path / "t") == whole(tmp_path / "t") == [("a", "ann", "x")]
+
+
 def test_folders_of_other_parquet_files_are_no_tables(tmp_path: Path) -> None:
     put(tmp_path / "other" / "a.parquet", ("a", "b", "c"), columns=("x", "y", "z"))
     (tmp_path / "broken").mkdir()

@@ -42,11 +42,16 @@ def test_a_file_gives_what_the_frame_gives(tmp_path, suffix):
 @pytest.mark.parametrize(
     "columns", [("task", "worker", "label"), ("image", "annotator", "answer"), ("case", "rater", "label")]
 )
-@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_other_names_orders_and_delimiters(tmp_path, columns, delimiter):
     frame = ROWS.set_axis(columns, axis=1).assign(time=3)[["time", *reversed(columns)]]
     frame.to_csv(tmp_path / "a.csv", index=False, sep=delimiter)
     assert _same(load(tmp_path / "a.csv"), Annotations.from_table(ROWS))
+
+
+def test_commas_in_a_quoted_head_are_no_delimiters(tmp_path):
+    (tmp_path / "a.csv").write_text('item;rater;label;"how sure, from 1, lowest, to 5"\na;ann;x;3\n')
+    assert load(tmp_path / "a.csv").raters == ("ann",)
 
 
 def test_csv_keeps_names_as_they_are_written(tmp_path):
@@ -99,7 +104,7 @@ def test_truth_of_some_items(tmp_path):
         (b"", r"the file is empty\. A table has the columns item, rater, label"),
         (b"item,rater,label,label\na,b,c,d\n", r"two columns 'label'\. Rename or remove"),
         (b"item,rater,label\n", r"the table has a head but no row"),
-        (b"item,rater,label\na,b\n", r"cannot be read as a table \(.*3 columns"),
+        (b"item,rater,label\na,b,c\na,b\n", r"row 2 has 2 cells where the head has 3 \(a,b\)\. Correct or remove it"),
         ("item,rater,label\na,b,Läsion\n".encode("latin-1"), r"cannot be read as a table .*UTF-8"),
         ("itém,rater,label\na,b,c\n".encode("latin-1"), r"cannot be read as a table .*UTF-8"),
         (b"item,rater,label\na,b,NA\n", r"row 1 has no label"),

@@ -9,7 +9,6 @@ import csv
 import hashlib
 import io
 import json
-import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,6 +22,7 @@ from annotruth.data.answers import class_name
 from annotruth.errors import InputError, shorten
 from annotruth.io.contents import Contents
 from annotruth.io.problems import Problem, Report
+from annotruth.io.tables import find_delimiter
 
 TEXT_SUFFIXES = (".csv", ".tsv", ".txt")
 COLUMNS = ("item", "rater", "label")
@@ -58,12 +58,6 @@ def read_head(path: Path) -> list[str]:
         return next(csv.reader(io.StringIO(lines), delimiter=find_delimiter(lines)), [])
     except (OSError, pa.ArrowException, csv.Error):
         return []
-
-
-def find_delimiter(text: str) -> str:
-    """What stands between the cells of a table's first line: a comma, a semicolon, a tab or a bar."""
-    first = re.sub(r'"[^"]*"', "", text.partition("\n")[0])
-    return max(",;\t|", key=first.count)
 
 
 def read_frame(path: Path) -> pd.DataFrame:

@@ -232,8 +232,10 @@ def _parquet_parts(path: Path, kinds: dict[str, tuple[str, Any, Path]]) -> Itera
         kind = schema.field(name).type
         if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
             raise InputError(f"{path}: the column {name!r} holds {kind}. Write one word or number per row.")
+        if not metadata.num_rows:  # nothing says what the types of no rows are worth
+            continue
         usual, usual_type, earlier = kinds.setdefault(ours, (_sort_of(kind), kind, path))
-        if metadata.num_rows and _sort_of(kind) != usual:
+        if _sort_of(kind) != usual:
             raise InputError(
                 f"{path}: the column {name!r} holds {kind}, but {usual_type} in {earlier.name}: a name in one file may "
                 "not be the same in the other. Write all files with the same types."

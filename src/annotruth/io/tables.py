@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -120,6 +121,8 @@ def read_table(path: Path, columns: Mapping[str, tuple[str, ...]] = SYNONYMS) ->
     except MemoryError as error:
         raise InputError(f"{path}: needs more memory than there is. Is the file damaged, or simply large?") from error
     except (pa.ArrowException, UnicodeDecodeError, csv.Error) as error:
+        if is_csv and columns is SYNONYMS:
+            _refuse_row(path)
         raise InputError(f"{path}: cannot be read as a table ({error}). Save it as UTF-8 CSV or as Parquet.") from error
     except OSError as error:
         raise InputError(f"{path}: cannot be opened: {error.strerror or error}.") from error
@@ -136,6 +139,20 @@ def read_table(path: Path, columns: Mapping[str, tuple[str, ...]] = SYNONYMS) ->
                 f"{path}: a quotation mark in the column {name!r} is never closed. Close it, or remove it."
             )
     return filled
+
+
+def _refuse_row(path: Path) -> None:
+    """Name the first row of a CSV file that is not like the others, if one is the reason why it cannot be read."""
+    from annotruth.io.table_parts import BadPart, find_parts, read_part, refuse_part
+
+    parts, rows = find_parts(path), list[int]()
+    for part in parts:
+        try:
+            rows.append(sum(len(columns["item"].codes) for columns in read_part(part)))
+        except BadPart as error:
+            if error.args[0].row is not None:
+                raise refuse_part(part, error.args[0], parts, rows) from None
+            return
 
 
 def _read_folder(path: Path) -> dict[str, Column]:
@@ -262,13 +279,25 @@ def column_codes(column: pa.ChunkedArray) -> tuple[np.ndarray, pa.Array]:
 
 
 def csv_head(path: Path) -> tuple[list[str], str]:
-    """Names of a CSV file's columns, and what stands between them: a comma, a semicolon or a tab."""
+    """Names of a CSV file's columns, and what stands between them."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         head = file.readline(_MAX_HEAD + 1)
     if len(head) > _MAX_HEAD:
         raise InputError(f"the first line has more than {_MAX_HEAD} characters: this is no table. Replace the file.")
-    delimiter = max(",;\t", key=head.count)
+    delimiter = find_delimiter(head)
     return next(csv.reader([head], delimiter=delimiter), []), delimiter
+
+
+def find_delimiter(text: str) -> str:
+    """What stands between the cells of a table's first line: a comma, a semicolon, a tab or a bar.
+
+    Examples
+    --------
+    >>> find_delimiter('item;rater;"label, of three"')
+    ';'
+    """
+    first = re.sub(r'"[^"]*"', "", text.partition("\n")[0])
+    return max(",;\t|", key=first.count)
 
 
 def _read_csv(path: Path, columns: Mapping[str, tuple[str, ...]]) -> pa.Table:
