@@ -50,12 +50,13 @@ def fuse(
 
     A bad case is set aside and named at the end; the others are fused, and the exit code is 1.
     """
+    given = {"--gold": gold is not None, "--scope": scope != "dataset", "--stream": stream, "--dask": dask is not None}
     if objects:
+        _refuse_given("Object by object, fuse", {"--method": method != "staple", **given})
         _fuse_objects(cases, output, dict(option_value(text) for text in option or []), overwrite)
         return
     if method in MODELS:
-        if gold is not None or scope != "dataset":
-            raise InputError(f"{method} takes neither known truth (--gold) nor cases one by one (--scope).")
+        _refuse_given(method, given)
         _fuse_answers(cases, output, method, dict(option_value(text) for text in option or []), duplicates, overwrite)
         return
     from annotruth.fusion.folder import fuse as fuse_all
@@ -77,6 +78,13 @@ def fuse(
         say("bold red", "set aside", lost.reason)
     if fusion.set_aside:
         raise typer.Exit(1)
+
+
+def _refuse_given(what: str, given: dict[str, bool]) -> None:
+    """Refuse options that would change nothing."""
+    names = [name for name, is_given in given.items() if is_given]
+    if names:
+        raise InputError(f"{what} takes no {' and no '.join(names)}. Leave {'it' if len(names) == 1 else 'them'} out.")
 
 
 def _fuse_answers(
