@@ -119,7 +119,17 @@ def test_mistakes_name_the_file(tmp_path, content, message):
 
 def test_a_damaged_parquet_file_is_named(tmp_path):
     (tmp_path / "a.parquet").write_bytes(b"PAR1 nonsense")
-    with pytest.raises(InputError, match=r"a\.parquet: cannot be read as a table"):
+    with pytest.raises(InputError, match=r"a\.parquet: cannot be read as a table .*Was it cut off\? Write it again"):
+        load(tmp_path / "a.parquet")
+
+
+def test_a_parquet_file_with_damage_inside_is_named(tmp_path):
+    frame = pd.DataFrame({"item": range(4000), "rater": "ann", "label": "x"})
+    frame.to_parquet(tmp_path / "a.parquet", compression="snappy")
+    content = bytearray((tmp_path / "a.parquet").read_bytes())
+    content[2000:6000] = b"\xff" * 4000
+    (tmp_path / "a.parquet").write_bytes(content)
+    with pytest.raises(InputError, match=r"a\.parquet: cannot be read \(.*Is the file damaged\? Write it again"):
         load(tmp_path / "a.parquet")
 
 

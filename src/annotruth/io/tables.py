@@ -123,8 +123,12 @@ def read_table(path: Path, columns: Mapping[str, tuple[str, ...]] = SYNONYMS) ->
     except (pa.ArrowException, UnicodeDecodeError, csv.Error) as error:
         if is_csv and columns is SYNONYMS:
             _refuse_row(path)
-        raise InputError(f"{path}: cannot be read as a table ({error}). Save it as UTF-8 CSV or as Parquet.") from error
+        advice = "Save it as UTF-8 CSV or as Parquet." if is_csv else "Was it cut off? Write it again."
+        raise InputError(f"{path}: cannot be read as a table ({error}). {advice}") from error
     except OSError as error:
+        if error.errno is None:  # Arrow's own, of what is in the file
+            reason = str(error).rstrip(".")
+            raise InputError(f"{path}: cannot be read ({reason}). Is the file damaged? Write it again.") from error
         raise InputError(f"{path}: cannot be opened: {error.strerror or error}.") from error
     if table.num_rows == 0:
         raise InputError(f"{path}: the table has a head but no row. Add one for each {' and '.join(columns)}.")
