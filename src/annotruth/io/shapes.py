@@ -5,12 +5,15 @@ Shapes stay as they stand in a file until their mask is needed: text and numbers
 
 from __future__ import annotations
 
+import base64
+import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Any, Protocol
 
 import numpy as np
+from PIL import Image
 
 from annotruth.errors import InputError, shorten
 from annotruth.io.rasterise import box_ring, polygon_pixels
@@ -166,6 +169,21 @@ def coco_pixels(code: str | list[int], size: tuple[int, int]) -> np.ndarray:
 def brush_pixels(code: bytes, size: tuple[int, int]) -> np.ndarray:
     """Pixels of Label Studio's brush."""
     return label_studio_mask(code, size)
+
+
+def png_pixels(code: str, size: tuple[int, int]) -> np.ndarray:
+    """Pixels of a PNG in base64: those that are not transparent, or not 0 where nothing can be."""
+    try:
+        with Image.open(io.BytesIO(base64.b64decode(code)), formats=["PNG"]) as picture:
+            if (picture.height, picture.width) != size:
+                here, there = (f"{height}×{width}" for height, width in ((picture.height, picture.width), size))
+                raise InputError(f"a mask has {here} pixels, where {there} are told of. Export it anew.")
+            has_alpha = picture.mode in ("RGBA", "LA")
+            return np.array(picture.getchannel("A") if has_alpha else picture.convert("L")) > 0
+    except InputError:
+        raise
+    except Exception as error:  # a damaged picture can raise anything inside its parser
+        raise InputError(f"a mask is not a PNG in base64 ({error}). Export it anew.") from error
 
 
 def plain_pixels(code: np.ndarray, size: tuple[int, int]) -> np.ndarray:

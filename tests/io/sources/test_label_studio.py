@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import annotruth as at
 from annotruth.io import check, import_source, load_objects
@@ -46,6 +49,15 @@ def write(path: Path, *tasks: list[dict[str, Any]], **more: Any) -> Path:
     return path
 
 
+def bitmask(pixels: int) -> str:
+    """A PNG in base64, black on nothing, with so many pixels marked."""
+    picture = np.zeros((HEIGHT, WIDTH, 4), dtype=np.uint8)
+    picture.reshape(-1, 4)[:pixels, 3] = 255
+    buffer = io.BytesIO()
+    Image.fromarray(picture).save(buffer, "PNG")
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
 BOX = region("rectangle", {"x": 10, "y": 20, "width": 20, "height": 30, "rotation": 0})
 
 
@@ -56,6 +68,7 @@ BOX = region("rectangle", {"x": 10, "y": 20, "width": 20, "height": 30, "rotatio
         (region("rectangle", {"x": 50, "y": 20, "width": 20, "height": 30, "rotation": 90}), 12),
         (region("polygon", {"points": [[10, 20], [30, 20], [30, 50], [10, 50]], "closed": True}), 12),
         (region("ellipse", {"x": 50, "y": 50, "radiusX": 10, "radiusY": 20, "rotation": 0}), 12),
+        (region("bitmask", {"imageDataURL": f"data:image/png;base64,{bitmask(12)}"}), 12),
         (region("brush", {"format": "rle", "rle": BRUSH}, original_width=9, original_height=7), 20),
     ],
 )
@@ -262,3 +275,41 @@ def test_an_export_of_a_real_label_studio() -> None:
     assert (found.masks == 1).sum(axis=(2, 3)).tolist() == [[35, 0], [36, 0], [0, 35]]
     assert (found.masks == 2).sum(axis=(2, 3)).tolist() == [[0, 36], [3, 0], [0, 0]]
     assert found.labelled().tolist() == [[True, True], [True, True], [False, True]]
+
+
+def save(path: Path, *tasks: tuple[dict[str, Any], list[dict[str, Any]]]) -> Path:
+    content = [{"id": n, "data": data, "annotations": each} for n, (data, each) in enumerate(tasks, 1)]
+    path.write_text(json.dumps(content))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("data", "second"),
+    [
+        ({"left": "a.png", "right": "b.png"}, BOX | {"to_name": "right"}),
+        ({"pages": ["a.png", "b.png"]}, BOX | {"item_index": 1}),
+    ],
+)
+def test_regions_on_several_pictures_of_a_task_are_not_drawn_on_one(
+    tmp_path: Path, data: dict[str, Any], second: dict[str, Any]
+) -> None:
+    several = (data, [done(ANN, BOX | {"item_index": 0}, second)])
+    path = save(tmp_path / "export.json", several, ({"image": "c.png"}, [done(ANN, BOX), done(BOB, BOX)]))
+    problems = check(path)
+    assert [problem.case for problem in problems] == ["task 1"]
+    assert "2 pictures of one task" in problems[0].message
+    assert import_source(path, tmp_path / "cases").items == 1
+
+
+def test_the_picture_drawn_on_is_the_one_that_its_tag_is_named_after(tmp_path: Path) -> None:
+    path = save(tmp_path / "export.json", ({"small": "s.png", "image": "a.png"}, [done(ANN, BOX), done(BOB, BOX)]))
+    assert at.load(path).items == ("a",)
+
+
+def test_two_uploads_of_one_name_are_two_images(tmp_path: Path) -> None:
+    first, second = ({"image": f"/data/upload/1/{code}-a.png"} for code in ("0123abcd", "4567abcd"))
+    path = save(tmp_path / "export.json", (first, [done(ANN, BOX)]), (second, [done(BOB, BOX)]))
+    imported = import_source(path, tmp_path / "cases")
+    assert imported.items == 2
+    assert "Several uploads have the same name (a.png)" in imported.notes[0]
+    assert at.load(tmp_path / "cases").items == ("0123abcd-a", "4567abcd-a")

@@ -55,7 +55,7 @@ def test_every_kind_of_area(tmp_path: Path, drawn: dict[str, Any], pixels: int) 
     [
         (shape("linestrip", [[1, 1], [2, 2]]), "only shapes without an area (linestrip)"),
         (shape("mask", [[2, 3], [9, 9]], mask=png(np.ones((2, 2)))), "reaches outside the image"),
-        (shape("mask", [[2, 3], [4, 4]], mask=png(np.ones((2, 2)))), "2×2 pixels, its corners tell of 2×3"),
+        (shape("mask", [[2, 3], [4, 4]], mask=png(np.ones((2, 2)))), "2×2 pixels, where 2×3 are told of"),
         (shape("mask", [[2, 3], [4, 4]], mask="????"), "not a PNG in base64"),
         ({"points": [[1, 1]]}, "'label' is missing"),
     ],
@@ -79,3 +79,15 @@ def test_points_are_objects(tmp_path: Path) -> None:
     path = write(tmp_path, [cell, shape("point", [[2.5, 4]])])
     assert load_objects(path).boxes.tolist() == [[1, 1, 5, 3], [2.5, 4, 2.5, 4]]
     assert at.load(path).masks.sum() == 8
+
+
+def test_an_image_is_the_same_wherever_raters_files_lie(tmp_path: Path) -> None:
+    for rater, told in (("ann", "a.png"), ("bob", "..\\images\\a.png"), ("cy", "../images/a.png")):
+        write(tmp_path, [shape("polygon", [[1, 1], [5, 1], [5, 3], [1, 3]])], rater, imagePath=told)
+    found = at.load(tmp_path)
+    assert (found.items, found.raters) == (("a",), ("ann", "bob", "cy"))
+
+
+def test_a_file_alone_is_read(tmp_path: Path) -> None:
+    write(tmp_path, [shape("polygon", [[1, 1], [5, 1], [5, 3], [1, 3]])])
+    assert at.load(tmp_path / "ann" / "a.json").raters == ("ann",)

@@ -7,6 +7,7 @@ Cancelled annotations, drafts and predictions of models are left out.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,11 +22,11 @@ from annotruth.io.drawn import MANY, TRUTH, Answered, Drawn, json_files, own_jso
 from annotruth.io.files import suffix_of
 from annotruth.io.problems import Problem, Report
 from annotruth.io.rasterise import ellipse_ring
-from annotruth.io.shapes import NoArea, Rings, Shape, Window, box_shape, brush_pixels, point_shape
+from annotruth.io.shapes import NoArea, Rings, Shape, Window, box_shape, brush_pixels, png_pixels, point_shape
 from annotruth.io.sources import register
 from annotruth.io.sources.imports import ImportSource
 
-REGIONS = ("brush", "polygon", "rectangle", "ellipse", "keypoint")
+REGIONS = ("brush", "bitmask", "polygon", "rectangle", "ellipse", "keypoint")
 UNKNOWN = "unknown"
 
 
@@ -48,7 +49,7 @@ class LabelStudioMasks(_LabelStudio):
 
     name = "Label Studio export"
     key = "label-studio"
-    description = "Label Studio's JSON export: brushes, polygons, rectangles, ellipses"
+    description = "Label Studio's JSON export: brushes, bitmasks, polygons, rectangles, ellipses"
     kind = "masks"
     holds = ("image", "mask", "polygon", "box", "ellipse", "point")
     inputs = ("images", "duplicates")
@@ -166,11 +167,15 @@ def _annotations(path: Path, report: Report, notes: list[str]) -> Iterator[_Work
             for task in tasks:
                 if isinstance(task, dict) and (size := _size_of(task)) is not None:
                     sizes[task.get("id")] = size
+            namesakes = _namesakes(tasks)
+            if namesakes:
+                names = shorten(sorted(namesakes))
+                notes.append(f"Several uploads have the same name ({names}); each is an image of its own.")
             for task in tasks:
                 predicted += len(_listed(task, "predictions"))
                 works: list[_Work] = []
                 with parsing(report, file, f"task {task.get('id')}"):
-                    works = list(_of_task(file, task, sizes.get(task.get("id")), report))
+                    works = list(_of_task(file, task, sizes.get(task.get("id")), namesakes, report))
                 true += (here := sum(work.rater is TRUTH for work in works))
                 rated += len(works) - here
                 yield from works
@@ -184,9 +189,28 @@ def _annotations(path: Path, report: Report, notes: list[str]) -> Iterator[_Work
         notes.append(f"{predicted} predictions of models are left out.")
 
 
-def _of_task(file: Path, task: dict[str, Any], size: tuple[int, int] | None, report: Report) -> Iterator[_Work]:
+def _namesakes(tasks: list[Any]) -> set[str]:
+    """Names that several uploads of a project have, but for what Label Studio puts before them."""
+    uploads: dict[str, set[str]] = defaultdict(set)
+    for task in tasks:
+        if isinstance(task, dict) and isinstance(task.get("data"), dict):
+            image, alias, _ = _image_of(task)
+            uploads[image].add(alias)
+    return {image for image, found in uploads.items() if len(found) > 1}
+
+
+def _of_task(
+    file: Path, task: dict[str, Any], size: tuple[int, int] | None, namesakes: set[str], report: Report
+) -> Iterator[_Work]:
     image, alias, origin = _image_of(task)
+    if image in namesakes:
+        image = _without_upload(alias)
     annotations = _listed(task, "annotations", "completions")
+    if len(places := _places(task)) > 1:
+        raise InputError(
+            f"regions lie on {len(places)} pictures of one task, and the export does not tell which. "
+            "Make a task of each picture."
+        )
     for annotation in annotations:
         rater, name = _rater_of(annotation)
         if annotation.get("was_cancelled") or annotation.get("skipped"):
@@ -197,14 +221,32 @@ def _of_task(file: Path, task: dict[str, Any], size: tuple[int, int] | None, rep
             yield _Work(file, image, alias, origin, rater, name, size, _listed(annotation, "result"), annotation)
 
 
+def _places(task: dict[str, Any]) -> set[tuple[str, str]]:
+    """Where a task's regions lie: names of Image tags, and numbers of pages."""
+    return {
+        (str(result.get("to_name")), str(result.get("item_index") or 0))
+        for annotation in _listed(task, "annotations", "completions")
+        for result in _listed(annotation, "result")
+        if str(result.get("type")).removesuffix("labels") in REGIONS
+    }
+
+
 def _image_of(task: dict[str, Any]) -> tuple[str, str, str]:
-    """The image's path in a task's data, and its address: the text that names a picture, or the only one there is."""
-    texts = [value for value in task["data"].values() if isinstance(value, str)]
-    only = texts[0] if len(texts) == 1 else f"task_{task.get('id')}"
-    origin = next((text for text in texts if suffix_of(_path_of(text))), only)
+    """The image's path in a task's data, without and with what stands before an upload's name, and its address.
+
+    It is the text that the regions' Image tag is named after, or the first that names a picture, or the only one.
+    """
+    texts = {key: value for key, value in task["data"].items() if isinstance(value, str)}
+    only = next(iter(texts.values())) if len(texts) == 1 else f"task_{task.get('id')}"
+    named = [texts[place] for place, _ in _places(task) if place in texts]
+    origin = next((text for text in (*named, *texts.values()) if suffix_of(_path_of(text))), only)
     found = _path_of(origin)
-    folder, slash, name = re.sub("^/?data/upload/([0-9]+/)?", "", found).lstrip("/").rpartition("/")
+    folder, slash, name = _without_upload(found).rpartition("/")
     return f"{folder}{slash}{re.sub('^[0-9a-f]{8}-', '', name)}", found, origin
+
+
+def _without_upload(path: str) -> str:
+    return re.sub("^/?data/upload/([0-9]+/)?", "", path).lstrip("/")
 
 
 def _path_of(text: str) -> str:
@@ -270,6 +312,8 @@ def _region(kind: str, label: str, value: dict[str, Any], size: tuple[int, int])
         return Window(
             label, 0, 0, size, brush_pixels, bytes(value["rle"])
         )  # a list of numbers takes eight times as much
+    if kind == "bitmask":
+        return Window(label, 0, 0, size, png_pixels, str(value["imageDataURL"]).partition("base64,")[2])
     if kind == "polygon":
         return Rings(label, (np.array(value["points"], dtype=np.float64) * (width / 100, height / 100),))
     x, y = float(value["x"]) * width / 100, float(value["y"]) * height / 100

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import base64
-import io
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
-from PIL import Image
 
 from annotruth.errors import InputError
 from annotruth.io.contents import Contents
-from annotruth.io.drawn import MANY, Drawn, files_at, parsing, read_json
+from annotruth.io.drawn import MANY, Drawn, files_at, json_files, parsing, read_json
 from annotruth.io.problems import Report
 from annotruth.io.rasterise import box_ring, ellipse_ring
-from annotruth.io.shapes import NoArea, Rings, Shape, Window, point_shape
+from annotruth.io.shapes import NoArea, Rings, Shape, Window, png_pixels, point_shape
 from annotruth.io.sources import register
 from annotruth.io.sources.imports import ImportSource
 
@@ -33,7 +30,7 @@ class Labelme(ImportSource):
     inputs = ("images", "duplicates")
 
     def matches(self, path: Path) -> bool:
-        return path.is_dir() and any(_is_labelme(file) for file in files_at(path, "*.json")[:MANY])
+        return any(_is_labelme(file) for file in json_files(path)[:MANY])
 
     def read(self, path: Path, report: Report, **inputs: Any) -> Contents:
         drawn = Drawn(path, report, **inputs)
@@ -43,7 +40,7 @@ class Labelme(ImportSource):
                 content = read_json(file)
                 if not _is_labelme(file):
                     continue
-                image = str(content.get("imagePath") or f"{file.stem}.png")
+                image = _image(file, content)
                 told = content.get("imageHeight"), content.get("imageWidth")
                 size = (int(told[0]), int(told[1])) if None not in told else drawn.size_of(image)
                 drawn.add(file, image, size, rater, rater, [_shape(each) for each in content["shapes"]])
@@ -58,6 +55,15 @@ def _is_labelme(file: Path) -> bool:
     except OSError:
         return False
     return b'"shapes"' in head and (b'"imagePath"' in head or b'"points"' in head or b'"flags"' in head)
+
+
+def _image(file: Path, content: dict[str, Any]) -> str:
+    """The image's path, which Labelme tells from where the file lies, so that each rater's may be another.
+
+    Where the file is named after the image, as Labelme does, that name tells it.
+    """
+    told = str(content.get("imagePath") or f"{file.stem}.png").replace("\\", "/")
+    return PurePosixPath(told).name if PurePosixPath(told).stem == file.stem else told
 
 
 def _shape(content: dict[str, Any]) -> Shape:
@@ -77,17 +83,3 @@ def _shape(content: dict[str, Any]) -> Shape:
     if kind not in ("polygon", "oriented_rectangle"):
         return point_shape(label, kind, points) if kind in ("point", "points") else NoArea(label, str(kind))
     return Rings(label, (points,))
-
-
-def png_pixels(code: str, size: tuple[int, int]) -> np.ndarray:
-    """Pixels of a PNG in base64, as Labelme writes masks."""
-    try:
-        with Image.open(io.BytesIO(base64.b64decode(code)), formats=["PNG"]) as picture:
-            if (picture.height, picture.width) != size:
-                here, there = (f"{height}×{width}" for height, width in ((picture.height, picture.width), size))
-                raise InputError(f"a mask has {here} pixels, its corners tell of {there}. Export it anew.")
-            return np.array(picture.convert("L")) > 0
-    except InputError:
-        raise
-    except Exception as error:  # a damaged picture can raise anything inside its parser
-        raise InputError(f"a mask is not a PNG in base64 ({error}). Export it anew.") from error
