@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import ExifTags, Image
 
 from annotruth.io.drawn import Drawn
 from annotruth.io.image_search import find_below, find_image, folders_of_images, images_below
@@ -78,3 +79,15 @@ def test_a_path_without_a_name_finds_nothing(tmp_path: Path, put: Any, name: str
     put(tmp_path / "a.png", PIXELS)
     assert find_image([name], [tmp_path]) is None
     assert below(tmp_path, name) is None
+
+
+def test_of_an_image_that_is_turned_the_orientation_in_its_file_is_told(tmp_path: Path) -> None:
+    orientation = Image.Exif()
+    orientation[ExifTags.Base.Orientation] = 6
+    Image.new("L", (5, 4)).save(tmp_path / "a.jpg", exif=orientation)
+    problems: list[Problem] = []
+    drawn = Drawn(tmp_path / "x.json", problems.append)
+    drawn.add(FILE, "a.jpg", (4, 5), 1, "ann", [SQUARE])
+    assert not drawn.contents().items
+    assert "5×4 pixels, its annotations say 4×5" in problems[0].message
+    assert "EXIF orientation" in str(problems[0])

@@ -238,3 +238,15 @@ def test_a_folder_that_holds_no_data_set_is_not_called_one(tmp_path):
     with pytest.raises(InputError, match=r"nothing here looks like a data set .* --from: .*cvat.*label-studio"):
         import_source(tmp_path / "run", tmp_path / "cases")
     assert not (tmp_path / "cases").exists()
+
+
+def test_a_table_whose_columns_are_unknown_is_not_said_to_need_no_import(tmp_path: Path) -> None:
+    (tmp_path / "songs.csv").write_text("foo,bar,baz\n1,2,3\n")
+    with pytest.raises(InputError, match=r"no column 'item'.* --item, --rater and --label"):
+        import_source(tmp_path / "songs.csv", tmp_path / "out")
+
+
+def test_a_file_that_is_cut_off_is_said_to_be(tmp_path: Path) -> None:
+    (tmp_path / "export.json").write_text('[{"id": 1, "data": {"image"')
+    with pytest.raises(InputError, match="line 1, column 28 is not JSON"):
+        import_source(tmp_path / "export.json", tmp_path / "out")

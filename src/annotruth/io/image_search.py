@@ -53,7 +53,14 @@ def put_images(
             size = image_header(file, 2, place(file, item.name)).shape[1:]
             if item.shape and size != item.shape:
                 here, there = ("×".join(map(str, each)) for each in (size, item.shape))
-                raise InputError(f"the image has {here} pixels, its annotations say {there}. Give the image drawn on.")
+                turned = (
+                    ", or take the EXIF orientation out of its file, if that turns it"
+                    if size == item.shape[::-1]
+                    else ""
+                )
+                raise InputError(
+                    f"the image has {here} pixels, its annotations say {there}. Give the image drawn on{turned}."
+                )
             item.image = file
             kept.append(item)
     return kept

@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 
 from annotruth.data.annotations import Lazy
+from annotruth.data.answers import SYNONYMS
 from annotruth.errors import AnnotruthError, InputError, shorten
 from annotruth.io.archives import open_archive
 from annotruth.io.case_files import IMAGES, LABELS_FILE, RATERS, TRUTH, TRUTH_FILE
@@ -32,6 +33,7 @@ from annotruth.io.names import to_cell
 from annotruth.io.problems import Problem, Progress, Refused, Report, refuse, reporting
 from annotruth.io.sources import SOURCES, accept_inputs, find_source
 from annotruth.io.sources.imports import ImportSource, report_irregular
+from annotruth.io.tables import csv_head, find_columns
 from annotruth.io.writing import atomic, refuse_used_folder, write_image_file, write_mask_file
 from annotruth.validation import MISSING_PIXEL
 
@@ -109,6 +111,8 @@ def import_source(
                 f"{path}: nothing here looks like a data set that can be imported. Name the folder or file that holds "
                 f"it, or say what it is with --from: {', '.join(keys)}."
             )
+        if found.kind == "labels" and path.suffix.lower() == ".csv":
+            _refuse_unnamed_columns(path)
         raise InputError(
             f"{path}: this is a {found.name} already, which needs no import; `annotruth check` looks at it."
         )
@@ -148,6 +152,15 @@ def import_source(
             )  # fmt: skip
             _write_dataset(folder, path, contents, imported)
         return imported
+
+
+def _refuse_unnamed_columns(path: Path) -> None:
+    """Refuse a CSV file whose columns of items, raters and labels are not known by their names."""
+    with suppress(OSError, UnicodeDecodeError):
+        try:
+            find_columns(path, csv_head(path)[0], SYNONYMS)
+        except InputError as error:
+            raise InputError(f"{error} Say which they are: --item, --rater and --label.") from None
 
 
 def _refuse_output(output: Path, overwrite: bool) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import annotruth as at
+from annotruth.errors import InputError
 from annotruth.io import check, load_objects
 
 OUTER, HOLE = [[0, 0], [6, 0], [6, 6], [0, 6], [0, 0]], [[2, 2], [4, 2], [4, 4], [2, 4], [2, 2]]
@@ -61,3 +62,9 @@ def test_what_has_no_area_is_named(folder: Path) -> None:
     assert load_objects(folder).boxes.tolist() == [[1, 1, 1, 1]]
     write(folder / "ann" / "slide.geojson", {"type": "LineString", "coordinates": [[1, 1], [2, 2]]})
     assert "only shapes without an area (LineString)" in check(folder)[0].message
+
+
+def test_a_list_of_nothing_is_not_taken_for_qupaths(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text("[]")
+    with pytest.raises(InputError, match="not a data set of a known kind"):
+        at.load(tmp_path / "a.json")

@@ -168,8 +168,15 @@ def nothing_to_load(path: Path) -> str:
     """Say why a path is no data set."""
     if not path.exists():
         return f"{path}: there is no such file or folder."
+    from annotruth.io.drawn import read_json  # which takes its time to import
+
     if path.suffix.lower() == ".zip":
         return f"{path}: an archive. Unpack it, or make cases of it with `annotruth import`."
+    if path.is_file() and path.suffix.lower() == ".json":
+        try:
+            read_json(path)
+        except InputError as error:  # cut off, say
+            return str(error)
     keys = ", ".join(source.key for source in _sorted_sources())
     return f"{path}: not a data set of a known kind. Known are {keys}; name one with --from, if it is."
 

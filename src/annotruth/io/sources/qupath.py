@@ -36,7 +36,10 @@ class QuPath(ImportSource):
     options: ClassVar[dict[str, str]] = {"size": "height,width of all images, where the images are not there"}
 
     def matches(self, path: Path) -> bool:
-        return any(_features(peek_json(file)) is not None for file in _files(path)[:MANY])
+        contents = map(peek_json, _files(path)[:MANY])
+        return any(
+            _features(each) is not None and each != [] for each in contents
+        )  # a list of nothing may be anybody's
 
     def read(self, path: Path, report: Report, **inputs: Any) -> Contents:
         given = inputs.pop("size", None)
