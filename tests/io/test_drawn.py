@@ -90,6 +90,7 @@ def test_two_shapes_of_a_class_are_one_class(tmp_path: Path) -> None:
     [
         ("jobs/ann/annotations.xml", "ann"),
         ("jobs/ann/annotations/instances_default.json", "ann"),
+        ("jobs/ann/train/_annotations.coco.json", "ann"),
         ("jobs/bob.json", "bob"),
         ("annotations/instances_default.json", "instances_default"),
     ],

@@ -215,7 +215,7 @@ def parsing(report: Report, file: Path, case: str | None = None, rater: str | No
 
 
 EVERYBODYS = ("annotations", "instances_default", "person_keypoints_default", "result", "export", "via_project",
-              "via_region_data")  # fmt: skip
+              "via_region_data", "_annotations.coco", "train", "valid", "test")  # fmt: skip
 """Names that tools give to everybody's file or folder."""
 
 
