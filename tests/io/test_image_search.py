@@ -91,3 +91,13 @@ def test_of_an_image_that_is_turned_the_orientation_in_its_file_is_told(tmp_path
     assert not drawn.contents().items
     assert "5×4 pixels, its annotations say 4×5" in problems[0].message
     assert "EXIF orientation" in str(problems[0])
+
+
+def test_items_that_are_found_as_one_file_are_named(tmp_path: Path, put: Any) -> None:
+    put(tmp_path / "images" / "a.png", PIXELS)
+    problems: list[Problem] = []
+    drawn = Drawn(tmp_path, problems.append)
+    for rater, name in (("ann", "images/a.png"), ("bob", "a.png")):
+        drawn.add(FILE, name, (4, 4), rater, rater, [SQUARE])
+    assert len(drawn.contents().items) == 2
+    assert [problem.message for problem in problems] == ["2 items have this file as their image: images/a.png, a.png."]

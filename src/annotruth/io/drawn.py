@@ -160,14 +160,15 @@ class Answered:
         self._path, self._report, self._images = path, report, images
         self._rows: list[dict[str, Any]] = []
         self._raters: dict[Any, str] = {}
+        self._aliases: dict[str, str] = {}
         self._origins: dict[str, str] = {}
         self._truth: dict[str, str] = {}
         self.notes: list[str] = []
         self.rater_info: dict[Any, dict[str, Any]] = {}
 
-    def call(self, image: str, origin: str) -> None:
-        """Say what the source itself calls an image."""
-        self._origins[image] = origin
+    def call(self, image: str, alias: str, origin: str) -> None:
+        """Say by which other path an image may be found, and what the source itself calls it."""
+        self._aliases[image], self._origins[image] = alias, origin
 
     def add(self, image: str, rater: Any, rater_name: str, label: str, **more: Any) -> None:
         """Add one answer; ``more`` is kept in columns of its own. A rater that is ``TRUTH`` gives the known truth."""
@@ -186,8 +187,8 @@ class Answered:
         warn_of_namesakes(self._path, self._raters, raters, self._report)
         items = put_images(
             [Item(names[path], (), origin=self._origins.get(path, path)) for path in paths],
-            [(path,) for path in paths], self._path, folders_of_images(self._path, self._images), self._report,
-            self.notes,
+            [(path, self._aliases.get(path, path)) for path in paths], self._path,
+            folders_of_images(self._path, self._images), self._report, self.notes,
         )  # fmt: skip
         kept = {item.name for item in items}
         rows = [{**row, "item": names[row["item"]], "rater": raters[row["rater"]]} for row in self._rows]

@@ -43,6 +43,7 @@ def put_images(
         notes.append("No image was found, so the cases have none; --images names their folder.")
         return items
     _warn_of_unused([file for file in found if file is not None], report)
+    _warn_of_shared([path for path, *_ in paths], found, report)
     kept = []
     for item, (path, *_), file in zip(items, paths, found):
         if file is None:
@@ -75,6 +76,19 @@ def _warn_of_unused(found: list[Path], report: Report) -> None:
         if unused:
             message = f"there are no annotations of {len(unused)} of the images: {shorten(unused)}."
             report(Problem("warning", folder, None, None, message, "They are left out.", incomplete=True))
+
+
+def _warn_of_shared(paths: Sequence[str], found: Sequence[Path | None], report: Report) -> None:
+    """Warn of images that the source names differently, and that are found as one file."""
+    by_file: dict[Path, list[str]] = defaultdict(list)
+    for path, file in zip(paths, found):
+        if file is not None:
+            by_file[file].append(path)
+    for file, names in by_file.items():
+        if len(names) > 1:
+            message = f"{len(names)} items have this file as their image: {shorten(names)}."
+            advice = "If they are one image, name it alike in all files; otherwise add the images of the others."
+            report(Problem("warning", file, None, None, message, advice, incomplete=True))
 
 
 def find_image(paths: Sequence[str], folders: Sequence[Path]) -> Path | None:

@@ -145,3 +145,12 @@ def test_images_lie_where_coco_has_them(tmp_path: Path, put: Any) -> None:
 
 def test_a_sound_file_has_no_problem_but_its_single_rater(tmp_path: Path) -> None:
     assert [problem.severity for problem in check(write(tmp_path / "a.json", [drawn([SQUARE])]))] == ["warning"]
+
+
+def test_a_size_that_is_not_told_is_the_images(tmp_path: Path, put: Any) -> None:
+    path = write(tmp_path / "ann.json", [drawn([SQUARE])], images="a")
+    path.write_text(path.read_text().replace(', "height": 8, "width": 9', ""))
+    with pytest.raises(InputError, match="does not tell the size of the image"):
+        at.load(path)
+    put(tmp_path / "a.png", np.zeros((8, 9), np.uint8))
+    assert (at.load(path).masks > 0).sum() == 12

@@ -313,3 +313,9 @@ def test_two_uploads_of_one_name_are_two_images(tmp_path: Path) -> None:
     assert imported.items == 2
     assert "Several uploads have the same name (a.png)" in imported.notes[0]
     assert at.load(tmp_path / "cases").items == ("0123abcd-a", "4567abcd-a")
+
+
+def test_images_of_choices_are_found_by_the_uploads_name(tmp_path: Path, put: Any) -> None:
+    put(tmp_path / "images" / "0123abcd-a.png", np.zeros((HEIGHT, WIDTH), np.uint8))
+    path = write(tmp_path / "p.json", [done(ANN, choice("cat")), done(BOB, choice("dog"))])
+    assert at.load(path).has_images

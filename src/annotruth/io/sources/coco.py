@@ -71,7 +71,8 @@ def _add_file(drawn: Drawn, file: Path, content: dict[str, Any], wanted: str | N
         for rater, own in drawings.items():
             name = rater_of_file(file) if rater is None else rater
             with parsing(report, file, str(image["file_name"]), name):
-                size = (int(image["height"]), int(image["width"]))
+                told = image.get("height"), image.get("width")
+                size = (int(told[0]), int(told[1])) if None not in told else drawn.size_of(str(image["file_name"]))
                 shapes = [shape for each in own for shape in _shapes(each, labels, joints, size)]
                 drawn.add(file, str(image["file_name"]), size, name, name, shapes)
     for unknown, drawings in whose.items():

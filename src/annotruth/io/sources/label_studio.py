@@ -84,7 +84,7 @@ class LabelStudioChoices(_LabelStudio):
         for work in _annotations(path, report, answered.notes):
             with parsing(report, work.file, work.image, work.name):
                 label = _choice(work, question)
-                answered.call(work.image, work.origin)
+                answered.call(work.image, work.alias, work.origin)
                 if label is not None:
                     about = {name: work.about[name] for name in ("created_at", "lead_time") if work.about.get(name)}
                     answered.add(work.image, work.rater, work.name, label, **about)
