@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from annotruth.cli.options import Duplicates, Features, Images, option_value
+from annotruth.cli.options import Features, option_value
 from annotruth.cli.printing import escape, progress_bar, screen
 
 if TYPE_CHECKING:
@@ -25,9 +25,14 @@ def check(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print all problems as a JSON list, and nothing else.")
     ] = False,
-    images: Images = None,
+    images: Annotated[
+        Optional[Path],
+        typer.Option(metavar="FOLDER", help="Where the images lie; of a label table, named <item>.<ext>."),
+    ] = None,
     features: Features = None,
-    duplicates: Duplicates = "error",
+    duplicates: Annotated[
+        str, typer.Option(metavar="error|keep-last", help="When a rater labelled an item twice and differently.")
+    ] = "error",
     kind: Annotated[
         Optional[str], typer.Option("--from", metavar="NAME", help="What it is; found by looking at it.")
     ] = None,
