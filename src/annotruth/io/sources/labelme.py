@@ -40,7 +40,8 @@ class Labelme(ImportSource):
                 content = read_json(file)
                 if not _is_labelme(file):
                     continue
-                image = _image(file, content)
+                image, path_told = _image(file, content)
+                drawn.call(image, path_told, path_told)
                 told = content.get("imageHeight"), content.get("imageWidth")
                 size = (int(told[0]), int(told[1])) if None not in told else drawn.size_of(image)
                 drawn.add(file, image, size, rater, rater, [_shape(each) for each in content["shapes"]])
@@ -57,13 +58,14 @@ def _is_labelme(file: Path) -> bool:
     return b'"shapes"' in head and (b'"imagePath"' in head or b'"points"' in head or b'"flags"' in head)
 
 
-def _image(file: Path, content: dict[str, Any]) -> str:
-    """The image's path, which Labelme tells from where the file lies, so that each rater's may be another.
+def _image(file: Path, content: dict[str, Any]) -> tuple[str, str]:
+    """What an image goes by, and its path.
 
-    Where the file is named after the image, as Labelme does, that name tells it.
+    Labelme tells the path from where the file lies, so that each rater's may be another. Where the file is named after
+    the image, as Labelme does, that name tells it.
     """
     told = str(content.get("imagePath") or f"{file.stem}.png").replace("\\", "/")
-    return PurePosixPath(told).name if PurePosixPath(told).stem == file.stem else told
+    return (PurePosixPath(told).name if PurePosixPath(told).stem == file.stem else told), told
 
 
 def _shape(content: dict[str, Any]) -> Shape:
