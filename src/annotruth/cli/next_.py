@@ -81,7 +81,7 @@ def next_(
 
     from annotruth.choosing.queue import STRATEGIES, next_labels
     from annotruth.choosing.queue.durations import learn_costs
-    from annotruth.choosing.queue.prices import Costs, read_kinds, read_prices
+    from annotruth.choosing.queue.prices import Costs, item_prices, rater_capacity, read_kinds, read_prices
     from annotruth.validation import one_of
 
     one_of(strategy, tuple(STRATEGIES), "strategy")
@@ -95,6 +95,13 @@ def next_(
         model = None
     else:
         model, annotations, problems = _load_with_model(cases, runs, images, features, duplicates)
+    if costs is not None:
+        raters = annotations.raters if model is None else model.raters_
+        try:
+            item_prices(prices, raters, annotations.items, kind_of)
+            rater_capacity(limits, raters)
+        except InputError as error:
+            raise InputError(f"{costs}{'' if kinds is None else f', {kinds}'}: {error}") from None
     if durations is not None:
         if annotations.kind != "labels" or not cases.is_file():
             raise InputError("--durations goes with a label table that is one file.")

@@ -338,7 +338,7 @@ def find_columns(path: Path, names: Sequence[str], columns: Mapping[str, tuple[s
     for ours, synonyms in columns.items():
         present = [synonym for synonym in synonyms if synonym in names]
         if not present:
-            other = f" (nor {', '.join(synonyms[1:])})"
+            other = f" (nor {', '.join(synonyms[1:])})" if synonyms[1:] else ""
             raise InputError(
                 f"{path}: there is no column {ours!r}{other} among {shorten(list(names), 10)}. "
                 f"The table needs the columns {', '.join(columns)}.{advise_method(names)}"

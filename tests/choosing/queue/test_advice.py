@@ -7,6 +7,7 @@ import numpy as np
 from annotruth.choosing.queue.advice import find_unsettled
 from annotruth.choosing.queue.information import information
 from annotruth.choosing.queue.posteriors import ItemPosteriors
+from annotruth.choosing.queue.regions import find_doubt, join_cases
 
 
 def items(posterior: list[list[float]], labelled_by: list[list[int]], confusion: np.ndarray) -> ItemPosteriors:
@@ -60,3 +61,15 @@ def test_what_is_ordered_is_left_alone() -> None:
     found = find_unsettled(known, best_of(known), np.ones(3, dtype=bool), {0})
     assert not len(found.experts)
     assert not len(found.hopeless)
+
+
+def test_a_case_with_a_disputed_border_is_not_hopeless() -> None:
+    border, nowhere = np.zeros((32, 32)), np.full((32, 32), 0.4)
+    border[8:24, 8:24], border[8, 8:24] = 1.0, 0.5
+    cases = [find_doubt(np.stack([1 - lesion, lesion]), ("no", "yes")) for lesion in (border, nowhere)]
+    labelled = np.array([[True, True]] * 2)
+    confusion, prior = np.stack([GOOD] * 2), np.array([0.7, 0.3])
+    known = join_cases(cases, ("border", "nowhere"), ("ann", "bob"), ("no", "yes"), confusion, prior, labelled)
+    found = find_unsettled(known, np.full(2, -np.inf), np.ones(2, dtype=bool), set())
+    assert found.experts.tolist() == [0]
+    assert found.hopeless.tolist() == [1]

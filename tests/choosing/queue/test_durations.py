@@ -28,6 +28,12 @@ def test_from_times_the_cost_is_the_time_since_the_raters_last_label(tmp_path: P
     assert learn_costs(path, "time") == {"ann": 60.0, "bob": 20.0}  # the night between is no label's
 
 
+def test_numbers_too_large_for_durations_are_times(tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text("item,rater,label,time\n" + "".join(f"{n},ann,x,{1_700_000_000 + 30 * n}\n" for n in range(5)))
+    assert learn_costs(path, "time") == {"ann": 30.0}
+
+
 def test_slow_kinds_cost_more_also_of_raters_who_have_not_labelled_them(tmp_path: Path) -> None:
     path = tmp_path / "labels.csv"
     rows = [f"ct{n},ann,x,100" for n in range(40)] + [f"mr{n},ann,x,10" for n in range(40)]

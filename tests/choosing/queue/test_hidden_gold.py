@@ -27,7 +27,7 @@ def test_a_share_of_the_labels_is_gold_that_its_rater_has_not_seen() -> None:
     queue = at.next_labels(SparseDawidSkene().fit(labels, "truth"), labels, 60, gold=0.1)
     assert len(queue.gold) == 6
     assert len(queue) <= 60
-    assert "6 labels of them are hidden gold" in queue.summary[-1]
+    assert "is among them: 6 labels." in queue.summary[-1]
     there = labels.labelled()
     for row in queue.gold.itertuples():
         item, rater = labels.items.index(row.item), labels.raters.index(row.rater)

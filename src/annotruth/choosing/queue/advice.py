@@ -67,6 +67,7 @@ def find_unsettled(known: ItemPosteriors, best: np.ndarray, free: np.ndarray, or
         gain = information(known.posterior[row], known.confusion[raters]) * known.weight[row, None]
         gain = sum_rows(gain, np.searchsorted(place, np.arange(len(items) + 1)))
         together[start : start + step] = np.where(known.labelled(items)[:, raters], 0.0, gain).sum(axis=1)
-    as_before = NEAR_PRIOR * float(entropy(known.prior)) * weight[found]
+    whole = weight if known.whole is None else known.whole
+    as_before = NEAR_PRIOR * float(entropy(known.prior)) * whole[found]
     hopeless = (doubt[found] - together >= as_before) & (known.n_labels[found] >= MIN_LABELS)
     return Unsettled(found[~hopeless], found[hopeless], doubt)

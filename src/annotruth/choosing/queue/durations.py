@@ -16,6 +16,8 @@ from annotruth.io.timing import parse_times
 
 PRIOR_LABELS = 4.0
 """Labels of a kind that a rater is taken to have given, as fast as rater and kind say apart from each other."""
+MOST_SECONDS = 1e8
+"""No label takes three years: larger numbers are times, in seconds since 1970."""
 
 
 def learn_costs(path: Path, column: str, kinds: Mapping[str, str] | None = None) -> dict[str, float | dict[str, float]]:
@@ -67,7 +69,9 @@ def learn_costs(path: Path, column: str, kinds: Mapping[str, str] | None = None)
 def _seconds(path: Path, rater: Column, told: Column, column: str) -> np.ndarray:
     """How long each row's label took (rows,): as told, or since the same rater's last one; nan where not known."""
     try:
-        return np.array([*map(float, told.names), np.nan])[told.codes]
+        numbers = np.array([*map(float, told.names), np.nan])
+        if not np.nanmedian(numbers, keepdims=True) > MOST_SECONDS:
+            return numbers[told.codes]
     except ValueError:
         pass
     try:

@@ -37,6 +37,7 @@ class ItemPosteriors:
         rater_of[first_label[i] : first_label[i + 1]]
     evidence : (raters,) items that each labelled and others too: what is known of a rater's skill rests on these
     describe : says in words what is known of an item
+    whole : (items,) how much all of an item counts, also what stands in no row; None where its rows are all of it
     disagreement : (items,) how much models of several seeds disagree on each, in nats: the mutual information of the
         truth and the model (BALD); None where there is one model, or a fusion
     """
@@ -58,6 +59,7 @@ class ItemPosteriors:
     evidence: np.ndarray
     describe: Callable[[int], str]
     votes: Votes | None = None
+    whole: np.ndarray | None = None
     disagreement: np.ndarray | None = None
 
     @property

@@ -41,6 +41,7 @@ class CaseRows:
     pieces : (rows,) how many independent pieces of doubt each stands for
     size : (rows,) pixels
     sure, total : pixels outside of regions that are expected to be right; pixels of the case
+    foreground : pixels that the foreground is expected to have
     words : what there is to be seen
     """
 
@@ -50,6 +51,7 @@ class CaseRows:
     size: np.ndarray
     sure: float
     total: int
+    foreground: float
     words: str
 
 
@@ -87,8 +89,9 @@ def find_doubt(probability: np.ndarray, classes: tuple[str, ...], labelled: bool
     posterior = np.stack([np.bincount(row, column) for column in doubtful.T], axis=1) / size[:, None]
     sure = float(best.sum(dtype=np.float64) - best[pixels].sum(dtype=np.float64))
     words = "nobody has labelled it" if not labelled else describe_regions(doubtful, number, area, classes)
-    weight = size / foreground_size(flat)
-    return CaseRows(posterior, weight, np.bincount(row, share), size, sure, flat.shape[1], words)
+    foreground = foreground_size(flat)
+    pieces = np.bincount(row, share)
+    return CaseRows(posterior, size / foreground, pieces, size, sure, flat.shape[1], foreground, words)
 
 
 def foreground_size(posterior: np.ndarray, pixels: np.ndarray | None = None) -> float:
@@ -254,4 +257,5 @@ def join_cases(
         first_row=first, sure=sum(case.sure for case in rows), total=float(sum(case.total for case in rows)),
         confusion=confusion, prior=prior, first_label=first_label, rater_of=rater,
         evidence=shared_items(first_label, rater, len(raters)), describe=lambda index: rows[index].words,
+        whole=np.array([case.total / case.foreground for case in rows]),
     )  # fmt: skip

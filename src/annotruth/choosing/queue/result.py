@@ -99,7 +99,7 @@ def make_queue(
         hopeless=hopeless, gold=pd.DataFrame(hidden, columns=list(GOLD_COLUMNS)),
         summary=(
             *_summary(known, orders, right, curve, until, budget, experts, hopeless),
-            *([f"{_many(len(gold), 'label')} of them are hidden gold: items whose truth is known."] if gold else []),
+            *([f"Hidden gold, items of known truth, is among them: {_many(len(gold), 'label')}."] if gold else []),
         ),
     )  # fmt: skip
 
