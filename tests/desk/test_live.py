@@ -34,6 +34,14 @@ def test_a_raters_queue_begins_with_what_they_are_asked(serve_desk):
     assert [row["index"] for row in desk.rater_queue("cy", "open", "", 0, 9)[1]] in ([2, 5], [5, 2])
 
 
+def test_what_is_ambiguous_is_asked_of_nobody(serve_desk):
+    desk = serve_desk(draw_table(), raters=("dora",)).desk
+    desk.decide(2, "ambiguous", who="Ada")
+    assert 2 not in [row["index"] for row in desk.rater_queue("dora", "open", "", 0, 9)[1]]
+    desk.decide(2, "send", who="Ada", rater="dora")
+    assert desk.rater_queue("dora", "open", "", 0, 9)[1][0]["index"] == 2, "unless somebody wants to know"
+
+
 def test_what_others_label_would_tell(serve_desk):
     desk = serve_desk(draw_table()).desk
     (name, gain), *more = desk.gains(2)

@@ -89,7 +89,8 @@ class Cases:
             answers = study.annotations.answers
             first, last = np.searchsorted(answers.item, [index, index + 1])
             told["answers"] = np.stack([answers.rater[first:last], answers.label[first:last]], axis=1).tolist()
-            told["posterior"] = desk.fusion.posterior(index).round(4).tolist()
+            posterior = desk.fusion.posterior(index)
+            told["posterior"] = None if posterior is None else posterior.round(4).tolist()
             told["gold"] = study.gold(index)
         return told
 

@@ -263,12 +263,12 @@ class TableFusion:
     def settle(self, go_on: Callable[[], bool]) -> None:
         """Look at nothing."""
 
-    def posterior(self, index: int) -> np.ndarray:
-        """What the raters' labels say of an item, its own decision apart: (classes,)."""
+    def posterior(self, index: int) -> np.ndarray | None:
+        """What the raters' labels say of an item, its own decision apart: (classes,); None until it is learnt."""
         n_classes = len(self.study.base.classes)
         fitted = self._fitted
         if fitted is None:
-            return np.full(n_classes, 1 / n_classes)
+            return None
         answers = self.study.annotations.answers.take(np.array([index]), len(self.study))
         votes = Votes.from_answers(answers, 1, len(self.study.raters), n_classes, raters=self.study.raters)
         return fitted.posterior(votes, replace(fitted.state_, items={}))[0]

@@ -132,13 +132,14 @@ class Desk:
     def rater_queue(self, rater: str, show: str, find: str, start: int, count: int) -> tuple[int, list[dict[str, Any]]]:
         """Part of a rater's own queue: what was sent to them, then what their label would tell most about.
 
-        Nothing in it tells what others said.
+        What is ambiguous is asked of nobody. Nothing in it tells what others said.
         """
         asked = [index for index, record in self.study.records().items() if rater in record.sent]
         done = self._labelled_by(rater)
         if show == "open":
             rest = self._order_for(rater)
-            order = np.concatenate([np.array(asked, dtype=np.int64), rest[~done[rest] & ~np.isin(rest, asked)]])
+            rest = rest[~done[rest] & ~np.isin(rest, asked) & (self._status[rest] != STATUS.index("ambiguous"))]
+            order = np.concatenate([np.array(asked, dtype=np.int64), rest])
         else:
             order = np.flatnonzero(done)
         total, rows = self._rows(order, find, start, count)

@@ -51,9 +51,6 @@ export function showHead() {
   find("item").textContent = state.open.item;
   find("reason").textContent = isRater() ? "" : state.open.status === "open" ? state.open.reason : { decided: "decided", ambiguous: "ambiguous", sent: `sent to ${(state.open.sent || []).join(", ")}` }[state.open.status];
   find("reopen").hidden = isRater() || state.open.status === "open";
-  find("methods-part").hidden = isRater();
-  find("send-part").hidden = isRater();
-  find("ambiguous").hidden = isRater();
   listHistory(state.open.entries);
   if (!isRater()) listRaters(state.open, state.desk.raters);
   showHolder();
@@ -69,6 +66,7 @@ export function showHolder() {
   find("notice").hidden = !held;
   if (held) find("notice").textContent = `${state.open.holder} has this case open. You can look; what you draw cannot be saved until it is free.`;
   for (const id of ["save", "ambiguous", "send", "reopen"]) find(id).disabled = held || state.saving;
+  if (state.open?.label < 0) find("save").disabled = true; // no class is chosen
 }
 
 /** Say what saving would do now. */
@@ -76,7 +74,7 @@ export function showDecision() {
   const { open } = state;
   if (!open) return;
   const drawn = isMasks() ? "Save drawing" : "Save class";
-  find("save-told").textContent = isRater() ? "Save label" : open.changed ? drawn : `Accept ${sourceName(open.used || "")}`.trim();
+  find("save-told").textContent = isRater() ? (isMasks() && !open.used && !open.changed ? "Save as empty" : "Save label") : open.changed ? drawn : `Accept ${sourceName(open.used || "")}`.trim();
   showHolder();
 }
 
@@ -94,6 +92,7 @@ export async function decide(action) {
     document.body.dataset.saved = answer.number;
     dropDraft(key);
     if (answer.warning) say(answer.warning, { bad: true });
+    else if (answer.note) say(answer.note, { seconds: 10 });
     else say({ send: `${owner.item} is sent to ${told.rater}.`, ambiguous: `${owner.item} is ambiguous.`, reopen: `${owner.item} is open again.` }[action] || `${owner.item} is saved.`);
     state.saving = false;
     soon();

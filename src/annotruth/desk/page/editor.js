@@ -12,11 +12,12 @@ export class Editor {
   reset() {
     this.done = [];
     this.undone = [];
+    this.forgotten = 0; // steps that can no longer be undone
     this.before = null;
   }
 
   get isChanged() {
-    return this.done.length > 0;
+    return this.done.length + this.forgotten > 0;
   }
 
   begin() {
@@ -79,7 +80,10 @@ export class Editor {
     if (step.old.every((value, i) => value === step.fresh[i])) return false;
     this.done.push(step);
     this.undone = [];
-    if (this.done.length > MOST_STEPS) this.done.shift();
+    if (this.done.length > MOST_STEPS) {
+      this.done.shift();
+      this.forgotten++;
+    }
     return true;
 
     function cut(from) {

@@ -76,7 +76,7 @@ export class CaseList {
     list.scrollTop = scrolled;
     find("more").hidden = this.rows.length >= this.total || this.rows.length >= 500;
     find("empty").hidden = this.rows.length > 0;
-    find("empty").textContent = find("find").value ? "No case has such a name." : this.role === "rater" ? "Nothing here." : EMPTY[this.show];
+    find("empty").textContent = find("find").value ? "No case has such a name." : this.role === "rater" ? (this.show === "open" ? "Nothing is left to label." : "Nothing is labelled yet.") : EMPTY[this.show];
   }
 
   line(row) {

@@ -72,7 +72,7 @@ function wire() {
   find("size").addEventListener("input", () => setSize(Number(find("size").value)));
   find("rater").addEventListener("change", () => { find("rater").dataset.chosen = state.open?.item; });
   find("slice").addEventListener("input", () => goTo(Number(find("slice").value)));
-  find("channel").addEventListener("change", () => { state.open.channel = Number(find("channel").value); goTo(viewer.slice); });
+  find("channel").addEventListener("change", () => { state.open.channel = Number(find("channel").value); goTo(viewer.slice); find("channel").blur(); });
   addEventListener("pagehide", () => { if (state.open) leave(); keepSession(); });
   document.addEventListener("visibilitychange", () => { if (!document.hidden) { keep(); soon(); } });
 }
@@ -103,7 +103,11 @@ async function begin() {
   find("layers-part").hidden = !isMasks() || isRater();
   find("answers-part").hidden = isMasks();
   find("methods-key").hidden = !isMasks();
-  if (isRater()) document.querySelector(".tally").hidden = true;
+  if (isRater()) {
+    for (const id of ["methods-part", "send-part", "ambiguous"]) find(id).hidden = true;
+    document.querySelector(".tally").hidden = true;
+    find("save-told").textContent = "Save label";
+  }
   choices = [...state.desk.classes.keys()].filter((number) => number > 0).concat(isRater() ? [] : [UNKNOWN]);
   for (const number of isMasks() ? choices : []) {
     const mark = element("i"), chip = element("button", { role: "radio", dataset: { label: number }, onclick: () => { setClass(number); chip.blur(); } }, mark, number === UNKNOWN ? "not sure" : state.desk.classes[number]);
@@ -120,6 +124,7 @@ async function begin() {
   await state.list.load();
   await look();
   if (!state.open) await openCase(state.list.neighbour(1, -1));
+  if (!state.list.rows.length) find("blank").textContent = find("empty").textContent;
   setInterval(keep, KEEP_EVERY);
   document.body.dataset.ready = "yes";
 }

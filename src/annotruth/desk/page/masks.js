@@ -46,9 +46,11 @@ export async function showMasks(bundle, slice) {
   setLayers(bundle);
   const owner = state.open, draft = await findDraft(draftKey());
   if (state.open !== owner) return; // another case was chosen meanwhile
-  const fits = draft && draft.size === size;
-  const best = layer("gold") || layer("own") || layer("fused");
-  const labels = fits ? new Runs(draft.code.buffer.slice(0), size).read(0, size) : best ? best.runs.read(0, size) : new Uint8Array(size);
+  const best = layer("gold") || layer("own") || layer("fused"), known = best ? best.runs.read(0, size) : new Uint8Array(size);
+  const drawn = draft?.size === size ? new Runs(draft.code.buffer.slice(0), size).read(0, size) : null;
+  const fits = drawn?.some((value, i) => value !== known[i]); // else it was saved, and the answer got lost
+  if (drawn && !fits) dropDraft(draftKey());
+  const labels = fits ? drawn : known;
   state.open.used = fits ? draft.used : best?.key || null;
   state.open.changed = state.open.taken = Boolean(fits); // a drawing that was taken up again
   editor.reset();

@@ -15,11 +15,13 @@ function eye(shown, words, toggle) {
 
 /** A line for each layer: whose it is, how much of it is as it will be saved, whether its outline is shown. */
 export function listLayers(place, layers, used, { toggle, use }) {
+  const raters = layers.filter((layer) => layer.number !== undefined);
   place.replaceChildren(...layers.map((layer) => {
-    const mark = element("i", { className: layer.key === "fused" || layer.key === "gold" ? "" : "line" });
+    const key = raters.indexOf(layer) + 1, mark = element("i", { className: layer.key === "fused" || layer.key === "gold" ? "" : "line" });
     mark.style.setProperty("--colour", layer.colour);
     const name = element("button", { className: "use", disabled: !layer.usable, title: layer.usable ? `Start from ${layer.name}` : layer.name, onclick: () => use(layer) }, layer.name);
-    const line = element("li", { className: layer.key === used ? "used" : "", dataset: { key: layer.key } }, mark, name, element("span", { className: "told" }, layer.told || ""));
+    const line = element("li", { className: layer.key === used ? "used" : "", dataset: { key: layer.key } }, mark, name, element("span", { className: "told", title: "of what is marked, the same as what will be saved" }, layer.told || ""));
+    if (key > 0 && key < 10) line.append(element("kbd", {}, String(key)));
     if (layer.toggles) line.append(eye(layer.shown, `Show ${layer.name}`, () => toggle(layer)));
     return line;
   }));

@@ -17,11 +17,16 @@ export function showTable() {
     find("blank").hidden = false;
     find("blank").textContent = state.open.item;
   }
+  propose();
+  if (!isRater()) showOpinions();
+}
+
+/** Choose the most probable class, or what was decided; none as long as the fusion has not learnt anything. */
+export function propose() {
   const best = state.open.posterior ? state.open.posterior.indexOf(Math.max(...state.open.posterior)) : -1;
   state.open.proposed = isRater() ? state.open.own ?? -1 : state.open.gold ?? best;
   state.open.used = isRater() ? "" : state.open.gold !== null ? "gold" : "fused";
   chooseClass(state.open.proposed);
-  if (!isRater()) showOpinions();
 }
 
 export function chooseClass(number) {
@@ -29,7 +34,6 @@ export function chooseClass(number) {
   state.open.changed = number !== state.open.proposed;
   state.open.order = listAnswers(state.open, state.desk, number, chooseClass);
   showDecision();
-  if (number < 0) find("save").disabled = true;
 }
 
 async function showOpinions() {

@@ -5,6 +5,7 @@ import { openCase, showHead, showHolder } from "./decide.js";
 import { setLayers, showLayers, startFrom } from "./masks.js";
 import { find, percent, say } from "./page.js";
 import { editor, fail, isMasks, isRater, layer, state, viewer } from "./state.js";
+import { propose } from "./tables.js";
 
 const LOOK_EVERY = 1500, LOOK_SOON = 250;
 let version = -1;
@@ -77,10 +78,14 @@ async function refresh() {
   if (!state.open || isRater()) return;
   const owner = state.open;
   try {
-    const { reason, gains } = await post(`/api/cases/${owner.index}/open`, { who: state.who });
+    const { reason, gains, posterior } = await post(`/api/cases/${owner.index}/open`, { who: state.who });
     if (state.open !== owner) return;
     Object.assign(owner, { reason, gains });
     showHead();
+    if (!isMasks() && posterior && !owner.posterior && !owner.changed) {
+      owner.posterior = posterior;
+      propose();
+    }
     if (!isMasks() || owner.changed || editor.before) return;
     const bundle = await getBundle(`/api/cases/${owner.index}/layers`);
     if (state.open !== owner || owner.changed || editor.before) return;
