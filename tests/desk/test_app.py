@@ -52,7 +52,7 @@ def test_the_fusion_and_the_queue_follow_a_decision(serve_desk):
     before, version = served.desk.known.confusion.copy(), served.desk.version
     drawn = draw_cases().item_masks(first["index"])[2]  # the curator sides with the third rater
     answer = page.decide(first["index"], "edit", encode_runs(drawn), source="drawing", why="as cy has it")
-    assert answer.json() == {"number": 1, "warning": "", "seen": 1}
+    assert answer.json() == {"number": 1, "warning": "", "note": "", "seen": 1}
     assert served.desk.wait()
     assert served.desk.version == version + 1
     after = served.desk.known.confusion
@@ -86,6 +86,12 @@ def test_whom_to_send_a_case_to(serve_desk):
     assert page.decide(1, "send", rater="nobody").status_code == 400
     assert page.decide(1, "send", rater="cy").status_code == 200
     assert page.get("/api/queue?show=sent").json()["rows"][0]["sent"] == ["cy"]
+
+
+def test_sending_to_somebody_without_a_link_says_how_to_print_one(serve_desk):
+    page = serve_desk(raters=("dora",)).page()
+    assert "who has no link yet: start the desk with --rater" in page.decide(1, "send", rater="cy").json()["note"]
+    assert page.decide(1, "send", rater="dora").json()["note"] == ""
 
 
 def test_two_curators_do_not_decide_the_same_case(serve_desk):
@@ -125,7 +131,8 @@ def test_a_full_disk_is_told_and_nothing_is_lost(serve_desk, monkeypatch):
     monkeypatch.setattr(served.desk.study.journal, "append", full)
     answer = page.decide(0, "ambiguous")
     assert answer.status_code == 507
-    assert answer.json()["error"] == "Not saved. decisions.jsonl: No space left on device."
+    kept = "Your work is kept in this browser: save again."
+    assert answer.json()["error"] == f"Not saved. decisions.jsonl: No space left on device. {kept}"
     monkeypatch.undo()
     assert page.open(0)["status"] == "open"
     assert page.decide(0, "ambiguous").status_code == 200

@@ -165,6 +165,17 @@ def test_the_desk_of_other_cases_is_refused(study, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("part", "words"),
+    [("", "the entry has no label"), (', "mask": "AAAA", "shape": [20, 24]', "a mask in the log is damaged")],
+)
+def test_a_damaged_entry_is_named(tmp_path, part, words):
+    entry = '{"number": 1, "time": "", "who": "Ada", "role": "curator", "case": "case 0", "action": "edit"'
+    (tmp_path / "decisions.jsonl").write_text(entry + part + "}\n")
+    with pytest.raises(InputError, match=rf"decisions\.jsonl, number 1, case 0: {words}"):
+        Study(draw_cases(), tmp_path)
+
+
+@pytest.mark.parametrize(
     ("action", "labels", "words"),
     [("accept", None, "needs a label"), ("ambiguous", MASK, "without"), ("edit", 7 * MASK, "outside the classes")],
 )

@@ -26,6 +26,8 @@ _SECURITY = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
+MOST_PATH = 200
+"""Characters of an address; a number of thousands of digits is no case."""
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
 
@@ -140,6 +142,8 @@ class Gate:
         headers: dict[bytes, bytes] = dict(scope["headers"])
         send = _strict(send)
         refusal = self._refusal(scope["method"], headers)
+        if refusal is None and len(scope["path"]) > MOST_PATH:
+            refusal = 404, "There is no such page."
         if refusal is not None:
             await _answer(send, *refusal)
             return

@@ -33,6 +33,7 @@ def make_app(desk: Desk, access: Access) -> ASGIApp:
     """The web application of a desk, behind its gate."""
     cases = Cases(desk)
     pages = _pages()
+    linked = {role.rater for role in access.tokens.values()}
 
     def page(request: Request) -> Response:
         name = request.path_params.get("name", "index.html")
@@ -122,7 +123,10 @@ def make_app(desk: Desk, access: Access) -> ASGIApp:
             source=_words(told, "source", MOST_NAME * 2), why=_words(told, "why", MOST_WORDS),
             rater=rater if action in ("send", "label") else "",
         )  # fmt: skip
-        return JSONResponse({"number": entry.number, "warning": warning, "seen": cases.seen(index)})
+        note = ""
+        if action == "send" and rater not in linked:
+            note = f"{item} is sent to {rater}, who has no link yet: start the desk with --rater to print one."
+        return JSONResponse({"number": entry.number, "warning": warning, "note": note, "seen": cases.seen(index)})
 
     def _take(index: int, role: Role, told: dict[str, Any]) -> str | None:
         if role.kind == "rater":  # raters label side by side
@@ -221,7 +225,7 @@ def _refuse(request: Request, error: Exception) -> Response:
 
 
 def _fail(request: Request, error: Exception) -> Response:
-    return JSONResponse({"error": f"Not saved. {error}"}, 507)
+    return JSONResponse({"error": f"Not saved. {error} Your work is kept in this browser: save again."}, 507)
 
 
 def _http(request: Request, error: Exception) -> Response:

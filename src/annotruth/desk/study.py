@@ -221,11 +221,20 @@ class Study:
         index = self._place[entry.case]
         if entry.label is not None and entry.label not in self.base.classes:
             raise InputError(f"{self.journal.path}: {entry.case} was decided to be {entry.label!r}, which is no class.")
+        lacking = entry.mask is None or entry.shape is None if self.is_masks else entry.label is None
+        if lacking and entry.action in (*GOLD_ACTIONS, "label"):
+            raise InputError(f"{self._where(entry)}: the entry has no label. Put the line right, or remove it.")
         self._records.setdefault(index, Record()).add(entry)
+
+    def _where(self, entry: Entry) -> str:
+        return f"{self.journal.path}, number {entry.number}, {entry.case}"
 
     def _labels_of(self, entry: Entry) -> np.ndarray | int:
         if entry.mask is not None and entry.shape is not None:
-            return from_text(entry.mask, entry.shape)
+            try:
+                return from_text(entry.mask, entry.shape)
+            except InputError as error:
+                raise InputError(f"{self._where(entry)}: {error} Remove the line, and decide again.") from None
         return self.base.classes.index(str(entry.label))
 
     def _path(self, index: int, entry: Entry) -> Path:
