@@ -252,7 +252,9 @@ def test_staple_on_drawn_digits(seed: int) -> None:
     _, truth, _ = noisy_digits(40, seed=seed)
     with pytest.warns(IdentifiabilityWarning, match="No rater is faithful on 1"):
         STAPLE().fit(simulate_masks(truth, ["over", "under", "wrong"], seed=seed).annotations())
-    with pytest.warns(IdentifiabilityWarning, match=r"most raters drew \(it follows good; .* do not tell who is right.$"):
+    with pytest.warns(
+        IdentifiabilityWarning, match=r"most raters drew \(it follows good; .* do not tell who is right.$"
+    ):
         STAPLE().fit(simulate_masks(truth, seed=seed).annotations())
     most = ["good", "careless", "good", "over", "under"]
     STAPLE().fit(simulate_masks(truth, most, seed=seed).annotations())  # a warning would be an error here

@@ -84,7 +84,10 @@ class ProbabilisticUNet(nn.Module):
         self.from_features = nn.Conv1d(FEATURES if network is None else classes, FEATURES, kernel_size=1)
         self.from_latent = nn.Linear(latent, FEATURES, bias=False)
         self.head = nn.Sequential(
-            nn.LeakyReLU(), nn.Conv1d(FEATURES, FEATURES, kernel_size=1), nn.LeakyReLU(), nn.Conv1d(FEATURES, classes, 1)
+            nn.LeakyReLU(),
+            nn.Conv1d(FEATURES, FEATURES, kernel_size=1),
+            nn.LeakyReLU(),
+            nn.Conv1d(FEATURES, classes, 1),
         )
         self.register_buffer("noise", torch.randn(draws, latent))
 

@@ -47,7 +47,10 @@ class RaterGaussians(nn.Module):
         self.from_features = nn.Conv1d(spec.classes if network is not None else FEATURES, FEATURES, kernel_size=1)
         self.from_latent = nn.Linear(latent, FEATURES, bias=False)
         self.head = nn.Sequential(
-            nn.LeakyReLU(), nn.Conv1d(FEATURES, FEATURES, kernel_size=1), nn.LeakyReLU(), nn.Conv1d(FEATURES, spec.classes, 1)
+            nn.LeakyReLU(),
+            nn.Conv1d(FEATURES, FEATURES, kernel_size=1),
+            nn.LeakyReLU(),
+            nn.Conv1d(FEATURES, spec.classes, 1),
         )
         self.register_buffer("noise", torch.randn(draws, latent))
 
