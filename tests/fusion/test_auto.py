@@ -134,7 +134,7 @@ def test_grades_are_taken_as_such_where_somebody_says_so(tmp_path: Path) -> None
     fusion = fuse(table, tmp_path / "out", "auto", options={"ordered": True})
     assert fusion.choice is not None
     assert "ordinal-dawid-skene, ordered=True" in fusion.choice.bits
-    with pytest.raises(InputError, match="ordered is true or false, found 3"):
+    with pytest.raises(InputError, match="in their order, or is true; found 3"):
         fuse(table, tmp_path / "other", "auto", options={"ordered": 3})
 
 

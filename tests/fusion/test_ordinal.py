@@ -11,6 +11,7 @@ from scipy.stats import norm
 
 from annotruth import Annotations, DawidSkene, OrdinalDawidSkene
 from annotruth.errors import InputError
+from annotruth.fusion.auto import choose
 from annotruth.fusion.base import FusionEstimator
 from annotruth.fusion.checks import CHECKS, check_cases_in_workers, check_recovers_truth
 from annotruth.fusion.ordinal import _maximise, grade_matrices
@@ -80,10 +81,26 @@ def test_few_answers_a_rater_are_better_used_than_by_whole_matrices() -> None:
 
 @pytest.mark.filterwarnings("ignore")
 def test_classes_without_an_order_are_refused_with_advice() -> None:
-    answers = np.array([[0, 1], [1, 2], [2, 2]])
-    with pytest.raises(InputError, match=r"G, P, X have no order .*ordered=true.* dawid-skene"):
-        OrdinalDawidSkene().fit(Annotations.from_answers(answers, classes=["G", "P", "X"]))
-    assert (
-        OrdinalDawidSkene(ordered=True).fit(Annotations.from_answers(answers, classes=["G", "P", "X"])).classes_[0]
-        == "G"
-    )
+    drawn = Annotations.from_answers(np.array([[0, 1], [1, 2], [2, 2]]), classes=["G", "P", "X"])
+    with pytest.raises(InputError, match=r"G, P, X have no order .*ordered=G,P,X; .* dawid-skene"):
+        OrdinalDawidSkene().fit(drawn)
+    assert OrdinalDawidSkene(ordered=True).fit(drawn).classes_[0] == "G"
+    with pytest.raises(InputError, match="must name every class once: the classes are G, P, X, named are X, P"):
+        OrdinalDawidSkene(ordered="X, P").fit(drawn)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_an_order_that_is_given_counts_whatever_the_names() -> None:
+    numbered, _ = graded(0, 120, n_given=3)
+    given = numbered.answers
+    names, order = ["very low", "low", "medium", "high", "very high"], [3, 1, 2, 0, 4]
+    by_number = OrdinalDawidSkene().fit(numbered)
+    answers = np.full((len(numbered), 4), -1)
+    answers[given.item, given.rater] = np.argsort(order)[given.label]
+    shuffled = Annotations.from_answers(answers, classes=[names[grade] for grade in order])
+    for ordered in (names, ",".join(names)):
+        by_name = OrdinalDawidSkene(ordered=ordered).fit(shuffled)
+        np.testing.assert_allclose(by_name.state_.bias, by_number.state_.bias, atol=1e-9)
+        np.testing.assert_allclose(by_name.predict_proba(), by_number.predict_proba()[:, order], atol=1e-9)
+        choice = choose(shuffled, [("majority", {})], ordered=ordered)
+        assert any(name.startswith("ordinal-dawid-skene, ordered=") for name in choice.bits)

@@ -23,6 +23,7 @@ from annotruth.data.answers import Answers
 from annotruth.errors import InputError
 from annotruth.fusion.base import FusionEstimator
 from annotruth.fusion.em import MIN_EXPECTED_COUNT
+from annotruth.fusion.ordinal import Order, grades_of
 from annotruth.fusion.registry import make_estimator
 from annotruth.fusion.stores import AnswerStore, MaskStore
 from annotruth.fusion.votes import Votes
@@ -34,7 +35,6 @@ LABEL_CANDIDATES: tuple[Candidate, ...] = (
     ("hierarchical-dawid-skene", {}), ("clustered-dawid-skene", {}), ("glad", {}), ("mace", {}),
 )  # fmt: skip
 MASK_CANDIDATES: tuple[Candidate, ...] = (("majority", {}), ("staple", {}), ("dawid-skene", {}), ("ibcc", {}))
-ORDERED_CANDIDATES: tuple[Candidate, ...] = (("ordinal-dawid-skene", {"ordered": True}),)
 AVERAGED = "averaged"
 MIN_RATERS = 3
 _FOLDS, _MAX_ANSWERS, _MAX_CASES = 10, 100_000, 50
@@ -72,14 +72,14 @@ class Choice:
 
 
 def choose(
-    annotations: Annotations, candidates: Sequence[Candidate] | None = None, seed: int = 0, *, ordered: bool = False
+    annotations: Annotations, candidates: Sequence[Candidate] | None = None, seed: int = 0, *, ordered: Order = None
 ) -> Choice:
     """Choose a method for masks, or weights of methods for a label table.
 
     Raters are held out in ten groups; items beyond 100,000 answers are left out.
 
-    ``ordered`` says that the classes are grades that stand in their order: ordinal-dawid-skene is then among the
-    methods. Names that are numbers do not say so, since any classes may be numbered.
+    ``ordered`` says that the classes are grades, and in which order, as for ordinal-dawid-skene, which is then among
+    the methods. Names that are numbers do not say so, since any classes may be numbered.
 
     Examples
     --------
@@ -100,7 +100,9 @@ def choose(
         )
     is_masks = annotations.kind == "masks"
     candidates = candidates or (MASK_CANDIDATES if is_masks else LABEL_CANDIDATES)
-    candidates = (*candidates, *(ORDERED_CANDIDATES if ordered else ()))
+    if ordered:
+        grades_of(annotations.classes, ordered)
+        candidates = (*candidates, ("ordinal-dawid-skene", {"ordered": ordered}))
     sample = _sample(annotations, np.random.default_rng(seed))
     votes = _votes(sample)
     chances: dict[str, np.ndarray] = {}

@@ -87,10 +87,12 @@ class AveragedModels(FusionEstimator):
         weights = [weight for _, _, weight in self._members()]
         if not weights or not all(np.isfinite(weight) and weight > 0 for weight in weights):
             raise InputError(f"members must have positive weights, found {weights}.")
-        for model in self._models():
+        models = self._models()
+        for model in models:
             if model.refines:
                 raise InputError(f"{model} looks at where pixels lie, and cannot be averaged: fuse with it alone.")
             model.check(annotations)
+        self._checked = models
 
     @property
     def weights_(self) -> np.ndarray:
@@ -103,7 +105,7 @@ class AveragedModels(FusionEstimator):
 
     def estimate(self, votes: Votes, start: FusionState | None = None) -> FusionState:
         before = start.members if isinstance(start, AveragedState) else (None,) * len(self.members)
-        states = [model.estimate(votes, each) for model, each in zip(self._models(), before, strict=True)]
+        states = [model.estimate(votes, each) for model, each in zip(self._checked, before, strict=True)]
         found = summed_up(votes, self._mean(votes, states))
         prior = np.tensordot(self.weights_, np.stack([state.prior for state in states]), axes=1)
         items = {f"{number} {name}": each for number, state in enumerate(states) for name, each in state.items.items()}
@@ -129,7 +131,7 @@ class AveragedModels(FusionEstimator):
 
     def _mean(self, votes: Votes, states: Sequence[FusionState]) -> np.ndarray:
         mean = np.zeros((votes.n_rows, votes.n_classes))
-        for weight, model, state in zip(self.weights_, self._models(), states, strict=True):
+        for weight, model, state in zip(self.weights_, self._checked, states, strict=True):
             mean += weight * model.posterior(votes, state)
         return mean
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
@@ -17,6 +17,7 @@ from annotruth.fusion.registry import register
 from annotruth.fusion.state import FusionState
 from annotruth.fusion.votes import Votes
 
+Order = bool | str | Sequence[str] | None
 _USUAL_LOG_NOISE = np.log(0.6)  # about four in five right; the middle of its prior
 _REACH, _ROUNDS, _GOLDEN = 1.0, 12, (np.sqrt(5) - 1) / 2
 
@@ -51,7 +52,8 @@ class OrdinalDawidSkene(FusionEstimator):
     ----------
     max_iter : most iterations
     tol : stop when an iteration gains less log-likelihood than this per answer
-    ordered : whether classes whose names are no numbers stand in their order, lowest or highest first
+    ordered : the order of classes whose names are no numbers: their names, lowest or highest first, as a list or with
+        commas between them; True if ``classes`` are in order, which those of tables are only by chance
     scope : raters for the whole data set ("dataset") or for each case with masks on its own ("case")
 
     Attributes
@@ -74,7 +76,7 @@ class OrdinalDawidSkene(FusionEstimator):
     array([-0.1, -0.1,  0.7])
     """
 
-    def __init__(self, max_iter: int = 100, tol: float = 1e-6, ordered: bool = False, scope: str = "dataset") -> None:
+    def __init__(self, max_iter: int = 100, tol: float = 1e-6, ordered: Order = None, scope: str = "dataset") -> None:
         self.max_iter = max_iter
         self.tol = tol
         self.ordered = ordered
@@ -83,18 +85,7 @@ class OrdinalDawidSkene(FusionEstimator):
     def check(self, annotations: Annotations) -> None:
         super().check(annotations)
         check_iterations(self.max_iter, self.tol)
-        names = annotations.classes
-        if self.ordered:
-            return
-        try:
-            numbers = [float(name) for name in names]
-        except ValueError:
-            numbers = []
-        if numbers != sorted(numbers) or not numbers:
-            raise InputError(
-                f"The classes {shorten(names)} have no order that their names tell. If they stand in their order: "
-                "--option ordered=true; otherwise name grades by numbers, or take dawid-skene."
-            )
+        self._grades = grades_of(annotations.classes, self.ordered)
 
     def estimate(self, votes: Votes, start: FusionState | None = None) -> FusionState:
         teaching = votes.reweighted(np.where(votes.answered, votes.weight, 0.0))
@@ -107,11 +98,13 @@ class OrdinalDawidSkene(FusionEstimator):
             bias, noise = start.bias, start.log_noise
             counts, classes, _ = expect(np.maximum(start.prior, MIN_EXPECTED_COUNT), start.confusion)
         silent = votes.labelled_counts() == 0
+        confusion = np.empty((votes.n_raters, votes.n_classes, votes.n_classes))
+        by_grade = np.ix_(np.arange(votes.n_raters), self._grades, self._grades)
         path: list[float] = []
         converged = False
         while len(path) < self.max_iter and not converged:
-            bias, noise = _maximise(counts, bias, noise)
-            confusion = grade_matrices(bias, noise, votes.n_classes)
+            bias, noise = _maximise(counts[by_grade], bias, noise)
+            confusion[by_grade] = grade_matrices(bias, noise, votes.n_classes)
             confusion[silent] = 1 / votes.n_classes
             frequency = classes / total
             counts, classes, likelihood = expect(frequency, confusion)
@@ -124,6 +117,38 @@ class OrdinalDawidSkene(FusionEstimator):
 
     def posterior(self, votes: Votes, state: FusionState) -> np.ndarray:
         return votes_posterior(votes, log_of(state.prior), log_of(state.confusion))[0]
+
+
+def grades_of(classes: Sequence[str], ordered: Order) -> np.ndarray:
+    """Numbers (classes,) of the classes in the order of their grades.
+
+    Examples
+    --------
+    >>> grades_of(["high", "low", "medium"], "low, medium, high")
+    array([1, 2, 0])
+    """
+    if ordered is True:
+        return np.arange(len(classes))
+    if not ordered:
+        try:
+            numbers = [float(name) for name in classes]
+        except ValueError:
+            numbers = []
+        if numbers == sorted(numbers) and numbers:
+            return np.arange(len(classes))
+        raise InputError(
+            f"The classes {shorten(list(classes))} have no order that their names tell. Give it, lowest or highest "
+            f"first: --option ordered={','.join(classes[:3])}{',…' if len(classes) > 3 else ''}; if they have "
+            "none, take dawid-skene."
+        )
+    if not isinstance(ordered, (str, list, tuple)):
+        raise InputError(f"ordered names the classes in their order, or is true; found {ordered!r}.")
+    names = [name.strip() for name in ordered.split(",")] if isinstance(ordered, str) else list(map(str, ordered))
+    if sorted(names) != sorted(classes):
+        raise InputError(
+            f"ordered must name every class once: the classes are {shorten(list(classes))}, named are {shorten(names)}."
+        )
+    return np.array([list(classes).index(name) for name in names])
 
 
 def grade_matrices(bias: np.ndarray, log_noise: np.ndarray, n_classes: int) -> np.ndarray:

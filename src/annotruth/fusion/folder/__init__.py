@@ -381,9 +381,7 @@ def _choose(kind: Source, source: Path, duplicates: str, options: Mapping[str, A
     others = [name for name in options or {} if name != "ordered"]
     if others:
         raise InputError(f"Options belong to a method: name one to set {', '.join(others)}, instead of auto.")
-    ordered = (options or {}).get("ordered", False)
-    if not isinstance(ordered, bool):
-        raise InputError(f"ordered is true or false, found {ordered!r}.")
+    ordered = (options or {}).get("ordered")
     if kind.kind == "masks":
         return choose(kind.load_sound(source)[0], ordered=ordered)
     annotations = load(source, duplicates=duplicates)
