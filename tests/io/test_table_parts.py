@@ -118,6 +118,16 @@ def test_types_of_a_file_without_rows_are_nobodys(tmp_path: Path) -> None:
     assert joined(tmp_path / "t") == whole(tmp_path / "t") == [("a", "ann", "x")]
 
 
+def test_tables_that_would_be_left_out_of_a_folder_are_named(tmp_path: Path) -> None:
+    folder = tmp_path / "answers"
+    put(folder / "a.parquet", ("a", "ann", "x"))
+    (folder / "truth.csv").write_text("item,truth\na,x\n")
+    assert at.load(folder).items == ("a",)
+    put(folder / "later" / "b.parquet", ("b", "ann", "x"))
+    (folder / "c.csv").write_text("item,rater,label\nc,ann,x\n")
+    assert "c.csv, later/ would be left out" in refusal(folder)
+
+
 def test_folders_of_other_parquet_files_are_no_tables(tmp_path: Path) -> None:
     put(tmp_path / "other" / "a.parquet", ("a", "b", "c"), columns=("x", "y", "z"))
     (tmp_path / "broken").mkdir()

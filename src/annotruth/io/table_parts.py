@@ -20,7 +20,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from annotruth.data.answers import SYNONYMS, class_name
-from annotruth.errors import InputError
+from annotruth.errors import InputError, shorten
 from annotruth.io.names import from_cell
 from annotruth.io.reading import refuse_irregular
 from annotruth.io.tables import EMPTY_CELLS, column_codes, csv_head, find_columns
@@ -107,6 +107,31 @@ def table_files(path: Path) -> list[Path]:
     return sorted(file for file in path.glob("*.parquet") if not file.name.startswith((".", "_")))
 
 
+def _refuse_left_out(path: Path) -> None:
+    """Refuse a folder of Parquet files with tables beside them, or in folders of their own, that would not be read."""
+    if not path.is_dir():
+        return
+    beside = [
+        each.name + "/" * each.is_dir()
+        for each in sorted(path.iterdir())
+        if not each.name.startswith((".", "_"))
+        and (next(each.rglob("*.parquet"), None) is not None if each.is_dir() else _is_csv_of_answers(each))
+    ]
+    if beside:
+        raise InputError(
+            f"{path}: the Parquet files of a folder are one table, but {shorten(beside)} would be left out. Move all "
+            "Parquet files into one folder, and other tables elsewhere."
+        )
+
+
+def _is_csv_of_answers(path: Path) -> bool:
+    try:
+        head = csv_head(path)[0] if path.suffix.lower() == ".csv" else []
+    except (OSError, UnicodeDecodeError, InputError):
+        return False
+    return all(any(name in head for name in names) for names in SYNONYMS.values())
+
+
 def is_parquet_folder(path: Path) -> bool:
     """Whether it is a folder of Parquet files of which one, at least, has the columns item, rater, label.
 
@@ -156,6 +181,7 @@ def find_parts(path: Path) -> list[TablePart]:
     ...     [(part.first, part.last) for part in find_parts(table)]
     [(17, 37)]
     """
+    _refuse_left_out(path)
     parts: list[TablePart] = []
     kinds: dict[str, tuple[str, Any, Path]] = {}
     for file in table_files(path):
