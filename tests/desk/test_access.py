@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from annotruth.desk.access import Access, Role, is_loopback, make_access
+from annotruth.desk.access import Access, Role, is_loopback, kept_key, make_access
 from annotruth.desk.coding import encode_runs
+from annotruth.errors import InputError
 
 from .conftest import pack
 
@@ -137,6 +138,21 @@ def test_off_this_machine_a_token_is_always_needed():
     assert access.role(next(iter(access.tokens))) == Role("curator")
     assert is_loopback("::1")
     assert not is_loopback("192.168.1.7")
+
+
+def test_links_hold_from_one_session_to_the_next_until_the_key_is_removed(tmp_path):
+    def tokens(*raters):
+        return {role: token for token, role in make_access("::1", 1, raters, 1, kept_key(path)).tokens.items()}
+
+    path = tmp_path / "links.key"
+    first = tokens("ann")
+    assert path.stat().st_mode & 0o077 == 0
+    assert tokens("bob", "ann").items() >= first.items()
+    path.unlink()
+    assert not set(tokens("ann").values()) & set(first.values())
+    path.write_text("no key")
+    with pytest.raises(InputError, match=r"links.key: cannot be read .* Remove it"):
+        kept_key(path)
 
 
 def test_tokens_are_long_and_not_alike():

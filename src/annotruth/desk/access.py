@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import hmac
 import ipaddress
 import json
+import os
 import secrets
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+
+from annotruth.errors import InputError
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -101,8 +106,10 @@ class Access:
         return self.any_address
 
 
-def make_access(host: str, port: int, raters: Sequence[str], most_bytes: int) -> Access:
+def make_access(host: str, port: int, raters: Sequence[str], most_bytes: int, key: bytes | None = None) -> Access:
     """Tokens for a curator and each rater; none on a loopback address with no rater, where a token is not needed.
+
+    The same ``key`` gives the same person the same token; without one, tokens are new each time.
 
     Examples
     --------
@@ -114,12 +121,40 @@ def make_access(host: str, port: int, raters: Sequence[str], most_bytes: int) ->
     local = is_loopback(host)
     tokens: dict[str, Role] = {}
     if raters or not local:
-        tokens[secrets.token_urlsafe(32)] = Role("curator")
-        tokens |= {secrets.token_urlsafe(32): Role("rater", rater) for rater in raters}
+        key = key or secrets.token_bytes(32)
+        roles = [Role("curator"), *(Role("rater", rater) for rater in raters)]
+        tokens = {_token(key, role): role for role in roles}
     names = [*_LOOPBACK_NAMES]
     if not local:
         names += [host.lower(), socket.gethostname().lower(), socket.getfqdn().lower()]
     return Access(tokens, tuple(dict.fromkeys(names)), not local, port, most_bytes)
+
+
+def kept_key(path: Path) -> bytes:
+    """The key that an earlier session left in a file, or else a new one, for this user's eyes only.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     kept_key(Path(folder) / "links.key") == kept_key(Path(folder) / "links.key")
+    True
+    """
+    try:
+        return bytes.fromhex(path.read_text(encoding="ascii"))
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be read ({error}). Remove it: links that were given out then end.") from None
+    key = secrets.token_bytes(32)
+    with open(path, "x", encoding="ascii", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+        file.write(key.hex())
+    return key
+
+
+def _token(key: bytes, role: Role) -> str:
+    proof = hmac.digest(key, f"{role.kind} {role.rater}".encode(), "sha256")
+    return base64.urlsafe_b64encode(proof).rstrip(b"=").decode()
 
 
 class Gate:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from annotruth.desk.access import Access, is_loopback, make_access
+from annotruth.desk.access import Access, is_loopback, kept_key, make_access
 from annotruth.desk.live import Desk
 from annotruth.desk.study import Study
 from annotruth.errors import InputError
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from annotruth.data.annotations import Annotations
 
 PORT = 8765
+KEY = "links.key"
+"""The file by which links stay the same from one session to the next."""
 _LEAST_BYTES = 2**16
 
 
@@ -66,7 +68,8 @@ def serve(
     folder = Path(folder)
     with only_writer(folder), _listening(host, port) as sockets:
         desk = Desk(Study(annotations, folder, raters), title, model)
-        access = make_access(host, sockets.getsockname()[1], raters, most_bytes(annotations))
+        key = kept_key(folder / KEY) if raters or not is_loopback(host) else None
+        access = make_access(host, sockets.getsockname()[1], raters, most_bytes(annotations), key)
         for words in (*desk.study.told, *links(access, host)):
             told(words)
         config = uvicorn.Config(
