@@ -82,6 +82,7 @@ def test_where_nothing_is_sure_there_is_no_gold() -> None:
         at.next_labels(SparseDawidSkene().fit(labels), labels, 2, gold=0.5)
 
 
+@pytest.mark.filterwarnings("ignore:The estimated truth may be wrong")
 def test_gold_of_masks_is_cases_of_known_truth() -> None:
     masks = np.zeros((6, 3, 12, 12), dtype=np.uint8)
     masks[:, :, 3:9, 3:9] = 1

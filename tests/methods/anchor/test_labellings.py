@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
+import pytest
 import torch
 
 from annotruth.data.annotations import Annotations
@@ -113,6 +114,7 @@ def test_one_label_of_an_item_tells_what_all_would_have_said_once_it_is_moved():
     assert (found.by_others(vote) != truth).sum() <= 4  # corners
 
 
+@pytest.mark.filterwarnings("ignore:The estimated truth may be wrong")
 def test_the_fused_labelling_is_dawid_and_skenes():
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 3, (4, 1, 12, 12))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from annotruth import STAPLE, Annotations, SpatialSTAPLE
 from annotruth.methods import make_method
 
 
+@pytest.mark.filterwarnings("ignore:The estimated truth may be wrong")
 def test_staple_fuses_each_item_by_itself(digits):
     for name, estimator in (("staple", STAPLE), ("spatial-staple", SpatialSTAPLE)):
         method = make_method(name, "masks")
