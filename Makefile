@@ -66,20 +66,16 @@ tables: $(VENV)/.installed
 	$(BIN)/python -m tools.tables
 	$(BIN)/python -m tools.ways
 
+# All of them are run; a target that one misses is told at the end.
+BENCHMARKS = folders tables "models speed" "models coverage" loss training modules desk trace identifiability
 bench: $(VENV)/.installed-bench
-	$(BIN)/python -m benchmarks $(if $(DATA),--data $(DATA))
-	$(BIN)/python -m benchmarks.folders
-	$(BIN)/python -m benchmarks.tables
-	$(BIN)/python -m benchmarks.models speed
-	$(BIN)/python -m benchmarks.models coverage
-	$(if $(DATA),$(BIN)/python -m benchmarks.models accuracy --data $(DATA))
-	$(BIN)/python -m benchmarks.masks $(if $(DATA),--data $(DATA))
-	$(BIN)/python -m benchmarks.loss
-	$(BIN)/python -m benchmarks.training
-	$(BIN)/python -m benchmarks.modules
-	$(BIN)/python -m benchmarks.desk
-	$(BIN)/python -m benchmarks.trace
-	$(BIN)/python -m benchmarks.identifiability
+	@missed=0; \
+	run() { echo "$$*"; $(BIN)/python -m "$$@" || missed=1; }; \
+	run benchmarks $(if $(DATA),--data $(DATA)); \
+	$(if $(DATA),run benchmarks.models accuracy --data $(DATA);) \
+	run benchmarks.masks $(if $(DATA),--data $(DATA)); \
+	for each in $(BENCHMARKS); do run benchmarks.$$each; done; \
+	exit $$missed
 
 clean:
 	rm -rf $(VENV) $(REFERENCES) build dist site runs .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
