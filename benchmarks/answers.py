@@ -57,10 +57,13 @@ def large(sizes: list[int]) -> tuple[list[Row], dict[int, float]]:
 
 
 def real(folder: Path) -> Iterator[Row]:
-    """Accuracy on real answers: tables NAME_answers.csv (item, worker, label) and NAME_truth.csv (item, truth)."""
-    for name in ("bluebirds", "dog_breed"):
-        frame = pd.read_csv(folder / f"{name}_answers.csv").rename(columns={"worker": "rater"})
-        truth = pd.read_csv(folder / f"{name}_truth.csv").set_index("item")["truth"]
+    """Accuracy on real answers: tables NAME_answers.csv (item, worker, label) and NAME_truth.csv, at any depth."""
+    for path in sorted(folder.rglob("*_answers.csv")):
+        name = path.name.removesuffix("_answers.csv")
+        if name not in ("bluebirds", "dog_breed"):
+            continue
+        frame = pd.read_csv(path).rename(columns={"worker": "rater"})
+        truth = pd.read_csv(path.with_name(f"{name}_truth.csv")).set_index("item")["truth"]
         annotations = at.Annotations.from_table(frame, truth=truth)
         known = annotations.truth >= 0
         right = {
