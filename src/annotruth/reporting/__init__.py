@@ -13,15 +13,17 @@ from jinja2 import Environment
 from annotruth.choosing.queue.result import Queue
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
+from annotruth.fusion.base import FusionEstimator
 from annotruth.io import atomic
 from annotruth.io.timing import AnswerTimes
 from annotruth.reporting import tiles, words
 from annotruth.reporting.case_statistics import case_statistics
 from annotruth.reporting.content import in_short, nested_scores, rater_rows, settings, versions
 from annotruth.reporting.figures import score_bars, training_curves
+from annotruth.reporting.fused import as_model
 from annotruth.reporting.gallery import MAPS_PER_RATER, MOST_RATERS, Gallery
 from annotruth.reporting.labels import check_labels, label_statistics, labels_in_short, shown_suspects, suspects
-from annotruth.reporting.model import Model, check_classes
+from annotruth.reporting.model import Model, check_classes, needs_images
 from annotruth.reporting.panels import Page, panels_of
 from annotruth.reporting.quality import queue_panel, rater_histories, time_panel
 from annotruth.reporting.rater_pages import write_rater_pages
@@ -36,7 +38,7 @@ MOST_ROWS, MOST_MATRICES, MOST_CLASSES = 400, 60, 30
 
 
 def report(
-    model: Model,
+    model: Model | FusionEstimator,
     ann: Annotations,
     path: str | os.PathLike[str],
     *,
@@ -45,12 +47,13 @@ def report(
     queue: Queue | None = None,
     times: AnswerTimes | None = None,
 ) -> Path:
-    """Write one HTML file, readable without a network, about a trained model and the raters it learnt from.
+    """Write one HTML file, readable without a network, about a trained model, or a fusion, and the raters.
 
     Parameters
     ----------
-    model : a trained ``Segmenter`` or ``Classifier``
-    ann : masks with images, or a label table with pictures or features; truth is used where it is known
+    model : a trained ``Segmenter`` or ``Classifier``, or a fusion of these labels, as ``STAPLE().fit(ann)``
+    ann : masks with images, or a label table with pictures or features; a fusion needs neither. Truth is used where it
+        is known
     path : the file to write; its folder is made if need be
     scores : {metric: value} of this model, or {setting: {method: {metric: value}}} to compare methods
     max_cases : how many cases are shown: masks with most disagreement (12, if not said), items of a label table that
@@ -80,7 +83,7 @@ def report(
     ...     report(model, ann, Path(folder) / "report.html", scores={"dice": 1.0}).name
     'report.html'
     """
-    path = Path(path)
+    path, model = Path(path), as_model(model)
     if max_cases is not None and max_cases < 0:
         raise InputError(f"max_cases must be 0 or more, found {max_cases}.")
     if not hasattr(model, "annotators_"):
@@ -100,7 +103,8 @@ def report(
     titles |= {"truth": "Truth"} if content["truth"] is not None else {}
     titles |= {"raters": "Raters", "confusion": "Confusion"}
     titles |= {panel.anchor: panel.in_contents for panel in content["panels"] if panel.in_contents}
-    titles |= {**content.pop("titles"), "training": "Training", "settings": "Settings"}
+    titles |= {**content.pop("titles"), **({"training": "Training"} if needs_images(model) else {})}
+    titles |= {"settings": "Settings"}
     page = environment.get_template(template).render(
         method=model.method,
         ann=ann,
@@ -109,6 +113,7 @@ def report(
         scores=compared,
         metrics=list(dict.fromkeys(m for by_method in compared.values() for row in by_method.values() for m in row)),
         score_bars=score_bars(compared, model.method) if compared else None,
+        trained=needs_images(model),
         curves=training_curves(model.history_) if len(model.history_) else None,
         history=model.history_,
         settings=settings(model),
@@ -188,6 +193,6 @@ def _label_page(
 
 
 def _check_masks(model: Model, ann: Annotations) -> None:
-    if not ann.has_images:
+    if needs_images(model) and not ann.has_images:
         raise InputError("The report shows images; give them with images=, or put them into images/.")
     check_classes(model, ann)

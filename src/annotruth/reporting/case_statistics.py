@@ -10,7 +10,7 @@ import numpy as np
 from annotruth.data.annotations import Annotations
 from annotruth.metrics import dice_per_item, pairwise_disagreement
 from annotruth.reporting.known_truth import KnownTruth, MaskTruth
-from annotruth.reporting.model import Model, estimate, spacing_of
+from annotruth.reporting.model import Model, estimate
 from annotruth.validation import MISSING_PIXEL
 
 
@@ -90,7 +90,7 @@ def case_statistics(model: Model, ann: Annotations) -> CaseStatistics:
     given_pixels = all_pixels = given_masks = 0
     compared = MaskTruth(ann) if ann.has_truth else None
     for index, name in enumerate(ann.items):
-        posterior = estimate(model, ann.item_image(index), **spacing_of(ann, index))
+        posterior = estimate(model, ann, index)
         masks = ann.item_masks(index)
         labels = posterior.argmax(axis=0).astype(np.uint8)
         agreement = dice_per_item(np.broadcast_to(labels, masks.shape), masks, n_classes)[:, 1:].mean(axis=1)

@@ -11,7 +11,7 @@ import numpy as np
 from annotruth.data.annotations import Annotations
 from annotruth.reporting import tiles
 from annotruth.reporting.case_statistics import Case, CaseStatistics
-from annotruth.reporting.model import Model, estimate, spacing_of
+from annotruth.reporting.model import Model, estimate, image_of, spacing_of
 from annotruth.reporting.words import number, percent
 from annotruth.validation import MISSING_PIXEL
 
@@ -89,8 +89,8 @@ class Gallery:
     def view(self, index: int) -> View:
         """Read, estimate and cut one case."""
         if index not in self.views:
-            image, masks = self.ann.item_image(index), self.ann.item_masks(index)
-            posterior = estimate(self.model, image, **spacing_of(self.ann, index))
+            image, masks = image_of(self.ann, index), self.ann.item_masks(index)
+            posterior = estimate(self.model, self.ann, index)
             labels = posterior.argmax(axis=0).astype(np.uint8)
             plane = tiles.plane_of(masks, labels)
             truth = tiles.cut(self.ann.item_truth(index), plane) if self.ann.has_truth else None
@@ -184,7 +184,7 @@ class Gallery:
         if rater not in self.model.annotators_:
             return None
         told = spacing_of(self.ann, case.index)
-        confusion = self.model.annotators_[rater].confusion_map(self.ann.item_image(case.index), **told)
+        confusion = self.model.annotators_[rater].confusion_map(image_of(self.ann, case.index), **told)
         if confusion is None:
             return None
         view = self.view(case.index)

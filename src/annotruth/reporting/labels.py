@@ -17,7 +17,7 @@ from annotruth.fusion.votes import first_answers
 from annotruth.reporting import tiles
 from annotruth.reporting.content import RaterRow
 from annotruth.reporting.known_truth import KnownTruth, label_truth
-from annotruth.reporting.model import Model, check_classes
+from annotruth.reporting.model import Model, check_classes, needs_images
 from annotruth.reporting.words import number, percent, short
 from annotruth.validation import MISSING_LABEL
 
@@ -33,12 +33,12 @@ class LabelStatistics:
 
     Attributes
     ----------
-    predicted : (items, classes) what the network alone makes of each item
+    predicted : (items, classes) what the network alone makes of each item; None where answers were fused without one
     posterior : (items, classes) what network and answers say together
     """
 
     ann: Annotations
-    predicted: np.ndarray
+    predicted: np.ndarray | None
     posterior: np.ndarray
 
     @cached_property
@@ -75,16 +75,23 @@ class LabelStatistics:
 
     @property
     def accuracy(self) -> float | None:
-        """Share of items, among those of known truth, that the network alone classifies rightly."""
+        """Share of items of known truth that the network alone, or else the fusion, classifies rightly."""
         if not self.ann.has_truth:
             return None
-        known = self.ann.truth != MISSING_LABEL
-        return float((self.predicted.argmax(axis=1) == self.ann.truth)[known].mean()) if known.any() else None
+        known, told = self.ann.truth != MISSING_LABEL, self.posterior if self.predicted is None else self.predicted
+        return float((told.argmax(axis=1) == self.ann.truth)[known].mean()) if known.any() else None
+
+    @property
+    def who(self) -> str:
+        """Whose accuracy that is."""
+        return "fusion" if self.predicted is None else "network"
 
     @cached_property
     def truth(self) -> KnownTruth | None:
         """Scores of the network alone, and together with the answers, against the truth; None = truth unknown."""
-        told = {"network alone": self.predicted, "network and answers": self.posterior}
+        told = {"network and answers" if self.predicted is not None else "fused answers": self.posterior}
+        if self.predicted is not None:
+            told = {"network alone": self.predicted, **told}
         return label_truth(self.ann.truth, told) if self.ann.has_truth else None
 
     def most_suspect(self, count: int) -> np.ndarray:
@@ -97,7 +104,10 @@ def label_statistics(model: Model, ann: Annotations) -> LabelStatistics:
     """Weigh what the network says of each item with the answers to it.
 
     posterior[i, k] ∝ predicted[i, k] · Π_answers confusion[rater, k, label], over the raters that the model knows.
+    What was fused holds the answers already.
     """
+    if not needs_images(model):
+        return LabelStatistics(ann, None, np.asarray(model.predict_proba(ann), dtype=np.float64))
     predicted = np.asarray(model.predict_proba(ann), dtype=np.float64)
     posterior = predicted.copy()
     for who, items, labels in by_rater(ann):
@@ -152,7 +162,7 @@ def suspects(model: Model, ann: Annotations) -> pd.DataFrame:
 
 def check_labels(model: Model, ann: Annotations) -> None:
     """Refuse what the report on a label table cannot be made of."""
-    if not ann.has_images:
+    if needs_images(model) and not ann.has_images:
         raise InputError("The report needs the items' pictures or features; give them with images= or features=.")
     check_classes(model, ann)
 
@@ -188,7 +198,7 @@ def shown_suspects(statistics: LabelStatistics, count: int) -> list[Suspect]:
         shown.append(
             Suspect(
                 name=ann.items[index],
-                picture=thumb(ann.item_image(index)),
+                picture=thumb(ann.item_image(index)) if ann.has_images else None,
                 answers=_answers_by_class(ann, ann.answers.rater[here], ann.answers.label[here]),
                 wrong=float(statistics.wrong[index]),
                 estimate=ann.classes[likeliest],
@@ -203,7 +213,9 @@ def labels_in_short(statistics: LabelStatistics, rows: list[RaterRow], unsure: i
     """The findings in a few plain sentences; ``rows`` are the raters, the most skilled first."""
     told = []
     if statistics.accuracy is not None:
-        told.append(f"The network is right on {percent(statistics.accuracy)} of the items whose truth is known.")
+        told.append(
+            f"The {statistics.who} is right on {percent(statistics.accuracy)} of the items whose truth is known."
+        )
     known = [row for row in rows if row.skill is not None and row.labelled]
     if len(known) > 1:
         best, worst = known[0], known[-1]

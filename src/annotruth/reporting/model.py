@@ -34,7 +34,7 @@ class Model(Protocol):
 
     It may have ``report_panels_`` as well: names of the panels of :mod:`annotruth.reporting.panels` that its method
     declares. What a panel asks of the model beyond this stands in the panel's file. Where the spacing of an image is
-    known, the model is told it, ``spacing=``.
+    known, the model is told it, ``spacing=``. With ``item_proba(ann, index)``, no images are needed.
     """
 
     @property
@@ -64,9 +64,22 @@ def check_classes(model: Model, ann: Annotations) -> None:
         )
 
 
-def estimate(model: Model, image: np.ndarray, **told: Any) -> np.ndarray:
-    """Give the posterior (classes, *spatial) for one image (channels, *spatial), of which something may be told."""
-    return np.asarray(model.predict_proba(image[None], **told)[0], dtype=np.float32)
+def estimate(model: Model, ann: Annotations, index: int) -> np.ndarray:
+    """Give the posterior (classes, *spatial) of one case; a fusion knows it without looking at the image."""
+    if hasattr(model, "item_proba"):
+        return np.asarray(model.item_proba(ann, index), dtype=np.float32)
+    image = ann.item_image(index)
+    return np.asarray(model.predict_proba(image[None], **spacing_of(ann, index))[0], dtype=np.float32)
+
+
+def needs_images(model: Model) -> bool:
+    """Whether there is no estimate without images; there is one of labels that were fused."""
+    return not hasattr(model, "item_proba")
+
+
+def image_of(ann: Annotations, index: int) -> np.ndarray:
+    """The image (channels, *spatial) of a case, or nothing but dark where there is none."""
+    return ann.item_image(index) if ann.has_images else np.zeros((1, *ann.shape(index)), dtype=np.float32)
 
 
 def spacing_of(ann: Annotations, index: int) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from annotruth.data.annotations import Annotations
 from annotruth.errors import InputError
+from annotruth.fusion.base import FusionEstimator
 from annotruth.fusion.over_time import MIN_ANSWERS, RaterHistory
 from annotruth.io import atomic
 from annotruth.io.names import file_name
@@ -18,9 +19,10 @@ from annotruth.io.timing import AnswerTimes
 from annotruth.reporting import tiles
 from annotruth.reporting.case_statistics import case_statistics
 from annotruth.reporting.content import versions
+from annotruth.reporting.fused import as_model
 from annotruth.reporting.gallery import Gallery, Tile, View
 from annotruth.reporting.labels import by_rater, check_labels, label_statistics, thumb
-from annotruth.reporting.model import Model, check_classes
+from annotruth.reporting.model import Model, check_classes, needs_images
 from annotruth.reporting.quality import rater_histories, skill_curves
 from annotruth.reporting.templates import make_environment
 
@@ -71,14 +73,18 @@ class RaterPage:
 
 
 def write_rater_pages(
-    model: Model, ann: Annotations, folder: str | os.PathLike[str], *, times: AnswerTimes | None = None
+    model: Model | FusionEstimator,
+    ann: Annotations,
+    folder: str | os.PathLike[str],
+    *,
+    times: AnswerTimes | None = None,
 ) -> dict[str, Path]:
     """Write an HTML file for each rater who labelled anything, to be shown to them.
 
     Parameters
     ----------
-    model : a trained ``Segmenter`` or ``Classifier``
-    ann : masks with images, or a label table with pictures or features
+    model : a trained ``Segmenter`` or ``Classifier``, or a fusion of these labels
+    ann : masks with images, or a label table with pictures or features; a fusion needs neither
     folder : is made if need be; files are named after the raters, or numbered where a name cannot be a file's
     times : when answers of a label table were given
 
@@ -98,7 +104,7 @@ def write_rater_pages(
     ...     [path.name for path in write_rater_pages(model, ann, folder).values()]
     ['rater_1.html', 'rater_2.html']
     """
-    folder = Path(folder)
+    folder, model = Path(folder), as_model(model)
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: is a file; name a folder for the raters' pages.")
     pages = _label_pages(model, ann, times) if ann.kind == "labels" else _mask_pages(model, ann)
@@ -136,7 +142,7 @@ def _label_pages(model: Model, ann: Annotations, times: AnswerTimes | None) -> l
             index = int(items[place])
             likely = int(statistics.posterior[index].argmax())
             said, probability = ann.classes[labels[place]], float(statistics.posterior[index, likely])
-            picture = thumb(ann.item_image(index))
+            picture = thumb(ann.item_image(index)) if ann.has_images else None
             mistakes.append(Mistake(ann.items[index], picture, said, ann.classes[likely], probability))
         told = history.get(name)
         well, error = _habits(model, ann, name)
@@ -147,7 +153,7 @@ def _label_pages(model: Model, ann: Annotations, times: AnswerTimes | None) -> l
 
 
 def _mask_pages(model: Model, ann: Annotations) -> list[RaterPage]:
-    if not ann.has_images:
+    if needs_images(model) and not ann.has_images:
         raise InputError("The raters' pages show images; give them with images=, or put them into images/.")
     check_classes(model, ann)
     statistics = case_statistics(model, ann)
