@@ -120,7 +120,7 @@ SEGMENTATION = Experiment(
     ),
     findings=(ranked_first("pixel-cm", "global-cm", "mrprism"),),
     notes=(
-        _note("220"),
+        _note("450"),
         RANKS,
         "Methods for coarse drawings (box-sup, coarse-cm, scribble-sup and their kin) need strokes, which masks are "
         "not, and are left out. On LIDC and kidneys the reference is the raters' majority, on cFOS STAPLE.",
