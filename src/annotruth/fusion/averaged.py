@@ -131,7 +131,7 @@ class AveragedModels(FusionEstimator):
 
     def _mean(self, votes: Votes, states: Sequence[FusionState]) -> np.ndarray:
         mean = np.zeros((votes.n_rows, votes.n_classes))
-        for weight, model, state in zip(self.weights_, self._checked, states, strict=True):
+        for weight, model, state in zip(self.weights_, self._models(), states, strict=True):
             mean += weight * model.posterior(votes, state)
         return mean
 
