@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 def report(
     run: Annotated[Path, typer.Argument(help="A run's folder, or one that annotruth fuse wrote.")],
-    cases: Annotated[Optional[Path], typer.Option(help="Show these cases instead of those trained on.")] = None,
+    cases: Annotated[
+        Optional[Path],
+        typer.Option(help="Show these cases instead of those trained on; of a fusion, where its labels are now."),
+    ] = None,
     output: Annotated[Optional[Path], typer.Option("--output", "-o", help="Where to write it.")] = None,
     queue: Annotated[
         Optional[Path], typer.Option(metavar="FILE", help="Show what to label next: a queue of annotruth next.")

@@ -430,7 +430,8 @@ class FusionEstimator(Parameters):
             if groups is None and not anchored:
                 groups = co_labelling_groups(votes.answers.item, votes.answers.rater, votes.n_raters)
             masks = isinstance(self._store, MaskStore)
-            voted = votes.dice_with(self.posterior(votes, self.state_)) if masks and self.scope != "case" else None
+            compare = masks and not anchored and self.scope != "case"
+            voted = votes.dice_with(self.posterior(votes, self.state_)) if compare else None
             warn_identifiability(
                 self.confusion_, self.prior_, self.labelled_counts_,
                 None if anchored else groups,

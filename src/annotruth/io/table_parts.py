@@ -126,10 +126,14 @@ def _refuse_left_out(path: Path) -> None:
 
 def _is_csv_of_answers(path: Path) -> bool:
     try:
-        head = csv_head(path)[0] if path.suffix.lower() == ".csv" else []
+        return path.suffix.lower() == ".csv" and _has_answers(csv_head(path)[0])
     except (OSError, UnicodeDecodeError, InputError):
         return False
-    return all(any(name in head for name in names) for names in SYNONYMS.values())
+
+
+def _has_answers(columns: Sequence[str]) -> bool:
+    """Whether there are columns of items, raters and labels."""
+    return all(any(name in columns for name in names) for names in SYNONYMS.values())
 
 
 def is_parquet_folder(path: Path) -> bool:
@@ -142,8 +146,7 @@ def is_parquet_folder(path: Path) -> bool:
             schema = pyarrow.parquet.read_schema(file)
         except (pa.ArrowException, OSError):
             continue
-        ours = all(any(name in schema.names for name in names) for names in SYNONYMS.values())
-        if not ours or b"huggingface" in (schema.metadata or {}):
+        if not _has_answers(schema.names) or b"huggingface" in (schema.metadata or {}):
             return False
         kinds = [schema.field(name).type for names in SYNONYMS.values() for name in names if name in schema.names]
         return not any(map(pa.types.is_nested, kinds))

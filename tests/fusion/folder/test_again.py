@@ -52,6 +52,13 @@ def test_masks_with_known_truth_and_moved_cases(tmp_path: Path) -> None:
     np.testing.assert_allclose(again.confusion_, first.confusion_)
 
 
+def test_answers_given_twice_are_taken_as_they_were(table: Path, tmp_path: Path) -> None:
+    with table.open("a") as file:
+        file.write('"item_0","rater_1","cat"\n"item_0","rater_1","dog"\n')
+    first = fuse(table, tmp_path / "fused", "dawid-skene", duplicates="keep-last").fused
+    np.testing.assert_allclose(fuse_again(tmp_path / "fused")[0].predict_proba(), first.predict_proba())
+
+
 def test_the_command(annotruth: Callable[..., Any], table: Path, tmp_path: Path) -> None:
     assert annotruth("fuse", table, "-o", tmp_path / "fused", "--method", "dawid-skene").code == 0
     ended = annotruth("report", tmp_path / "fused", "--raters", tmp_path / "pages")
@@ -69,7 +76,7 @@ def test_fusions_that_cannot_be_reported_say_so(table: Path, tmp_path: Path) -> 
         ({"finished": False}, "was not finished"),
         ({"settings": None}, "is damaged"),
         ({"method": "bradley-terry"}, "fuses no classes"),
-        ({"source": str(tmp_path / "gone.csv")}, "no such file"),
+        ({"source": str(tmp_path / "gone.csv")}, "no longer at .* with --cases"),
     ):
         path.write_text(json.dumps({**said, **change}))
         with pytest.raises(InputError, match=message):

@@ -177,6 +177,7 @@ def fuse(
         fusion.choice = choice
         content = {
             "annotruth": annotruth.__version__, "finished": True, "source": source, "gold": gold, "method": method,
+            "duplicates": duplicates,
             "chosen": None if choice is None else {"words": str(choice), **vars(choice)},
             "settings": estimator.get_params(), **learnt(fusion.fused), **more,
             "warnings": fusion.warnings,

@@ -35,17 +35,20 @@ def fuse_again(folder: Path, source: Path | None = None) -> tuple[FusionEstimato
     try:
         method, settings, gold = said["method"], dict(said["settings"]), said["gold"]
         source = Path(said["source"]) if source is None else source
+        duplicates = said.get("duplicates", "error")
     except (KeyError, TypeError, ValueError):
         raise InputError(f"{folder / JSON} is damaged. Run `annotruth fuse` again.") from None
     if method in model_names():
         raise InputError(f"{method} fuses no classes, and has no report: its results are in truth.csv and raters.csv.")
+    if not source.exists():
+        raise InputError(f"The labels that were fused are no longer at {source}: say where they are with --cases.")
     scope = settings.pop("scope", "dataset")
     kind = find_source(source)
     known = None if gold is None else kind.find_truth(Path(gold))
     if kind.kind == "masks":
         annotations, _ = kind.load_sound(source, known)
     else:
-        annotations = load(source, known)
+        annotations = load(source, known, duplicates=duplicates)
     with noting_warnings() as noted:
         fused = make_estimator(method, scope, settings).fit(annotations, None if known is None else "truth")
     return fused, annotations, source, [str(each) for each in noted]

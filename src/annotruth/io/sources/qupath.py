@@ -36,10 +36,8 @@ class QuPath(ImportSource):
     options: ClassVar[dict[str, str]] = {"size": "height,width of all images, where the images are not there"}
 
     def matches(self, path: Path) -> bool:
-        contents = map(peek_json, _files(path)[:MANY])
-        return any(
-            _features(each) is not None and each != [] for each in contents
-        )  # a list of nothing may be anybody's
+        contents = (peek_json(file) for file in _files(path)[:MANY])
+        return any(each != [] and _features(each) is not None for each in contents)  # [] may be anybody's
 
     def read(self, path: Path, report: Report, **inputs: Any) -> Contents:
         given = inputs.pop("size", None)
