@@ -66,7 +66,8 @@ def fuse(
     with hint_if_stopped(lambda: hint), progress_bar(quiet) as tell:
         fusion = fuse_all(
             cases, output, method, scope=scope, options=dict(option_value(text) for text in option or []), gold=gold,
-            duplicates=duplicates, stream=stream, jobs=jobs, scheduler=dask, overwrite=overwrite, progress=tell,
+            duplicates=duplicates, stream=stream, jobs=jobs, processes=True, scheduler=dask, overwrite=overwrite,
+            progress=tell,
         )  # fmt: skip
     if fusion.choice is not None:
         screen.print(escape(fusion.choice))

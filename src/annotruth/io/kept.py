@@ -13,19 +13,22 @@ from typing import Literal
 import numpy as np
 
 from annotruth.errors import InputError
-from annotruth.parallel.memory import available_memory
+from annotruth.parallel.memory import available_memory, keep_freed_from_now_on
 
 MAX_KEPT_BYTES = 2**30
-"""Of masks that a job keeps, and never more than a quarter of the memory that is free; others are read again."""
-_FOR_BITS = 8  # that part of it is for masks of two values, of which it holds eight times as many
+"""Of masks that a job keeps, and never more than a quarter of the memory that is free; others are read again. Those of
+two values are kept as bits: to pack and unpack them takes no longer than to be given eight times the memory."""
 
 
 class _Kept:
     def __init__(self, limit: int) -> None:
-        self._left_for_bits = limit // _FOR_BITS
-        self._left, self._lock = limit - self._left_for_bits, Lock()
+        self._left, self._lock = limit, Lock()
         self._masks: dict[Path, np.ndarray | _Bits] = {}
         self._seen: dict[Path, tuple[int, int]] = {}
+
+    @property
+    def count(self) -> int:
+        return len(self._masks)
 
     def get(self, path: Path, read: Callable[[Path], np.ndarray]) -> np.ndarray:
         kept = self._masks.get(path)
@@ -39,17 +42,15 @@ class _Kept:
         return mask
 
     def _keep(self, path: Path, mask: np.ndarray) -> None:
+        kept = _Bits.pack(mask) if mask.size // 8 <= self._left else None
+        size = mask.nbytes if kept is None else kept.packed.nbytes
         with self._lock:
-            fits = mask.nbytes <= self._left
-            self._left -= mask.nbytes if fits else 0
+            fits = size <= self._left
+            self._left -= size if fits else 0
         if fits:
-            mask.flags.writeable = False  # others are given the same one
-            self._masks[path] = mask
-        elif mask.size // 8 < self._left_for_bits and (bits := _Bits.pack(mask)) is not None:
-            with self._lock:
-                if bits.packed.nbytes <= self._left_for_bits:
-                    self._left_for_bits -= bits.packed.nbytes
-                    self._masks[path] = bits
+            if kept is None:
+                mask.flags.writeable = False  # others are given the same one
+            self._masks[path] = mask if kept is None else kept
 
 
 @dataclass(frozen=True)
@@ -66,14 +67,16 @@ class _Bits:
         """Pack a mask of bytes; None for any other."""
         if mask.dtype != np.uint8 or not (mask.flags.c_contiguous or mask.flags.f_contiguous):
             return None
-        flat, value = mask.ravel(order="K"), mask.max()
-        if not ((flat == 0) | (flat == value)).all():
+        flat, value = mask.ravel(order="K"), mask.max(initial=0)
+        marked = flat == value
+        if value and np.count_nonzero(marked) != np.count_nonzero(flat):
             return None
-        return cls(np.packbits(flat), int(value), mask.shape, "C" if mask.flags.c_contiguous else "F")
+        return cls(np.packbits(marked), int(value), mask.shape, "C" if mask.flags.c_contiguous else "F")
 
     def unpack(self) -> np.ndarray:
         flat = np.unpackbits(self.packed, count=prod(self.shape))
-        flat *= np.uint8(self.value)
+        if self.value != 1:
+            flat *= np.uint8(self.value)
         return flat.reshape(self.shape, order=self.order)
 
 
@@ -89,6 +92,11 @@ def _stamp(path: Path) -> tuple[int, int] | None:
 _active: list[_Kept] = []
 
 
+def usual_limit() -> int:
+    """Bytes of masks that a job keeps where nobody says how many."""
+    return min(MAX_KEPT_BYTES, available_memory() // 4)
+
+
 @contextmanager
 def keeping_masks(limit: int | None = None) -> Iterator[None]:
     """Keep masks that are read in the block, by any thread of this process, up to ``limit`` bytes in all.
@@ -102,7 +110,7 @@ def keeping_masks(limit: int | None = None) -> Iterator[None]:
     ...     read_once(Path("a.npy"), lambda path: np.ones(4)) is first
     True
     """
-    kept = _Kept(min(MAX_KEPT_BYTES, available_memory() // 4) if limit is None else limit)
+    kept = _Kept(usual_limit() if limit is None else limit)
     _active.append(kept)
     try:
         yield
@@ -113,3 +121,15 @@ def keeping_masks(limit: int | None = None) -> Iterator[None]:
 def read_once(path: Path, read: Callable[[Path], np.ndarray]) -> np.ndarray:
     """Give a file's mask, kept from an earlier time or read now."""
     return _active[-1].get(path, read) if _active else read(path)
+
+
+def keep_masks_from_now_on(limit: int) -> None:
+    """Keep masks until the end of this process, which does nothing but the job at hand."""
+    if not _active:
+        keep_freed_from_now_on()
+        _active.append(_Kept(limit))
+
+
+def has_kept(least: int) -> bool:
+    """Whether so many masks at least are kept by now."""
+    return bool(_active) and _active[-1].count >= least

@@ -52,15 +52,28 @@ def keep_freed_memory() -> Iterator[None]:
     >>> len(values)
     1000
     """
-    libc: Any = ctypes.CDLL(None) if sys.platform == "linux" else None
-    if not hasattr(libc, "mallopt"):  # musl, and other systems
+    libc = _tunable_libc()
+    if libc is None:
         yield
         return
-    libc.mallopt(_TRIM_THRESHOLD, _NEVER_TRIM)
-    libc.mallopt(_MMAP_THRESHOLD, _LARGEST_KEPT)
+    keep_freed_from_now_on()
     try:
         yield
     finally:
         libc.mallopt(_TRIM_THRESHOLD, _USUAL_TRIM)
         libc.mallopt(_MMAP_THRESHOLD, _USUAL_LARGEST)
         libc.malloc_trim(0)
+
+
+def keep_freed_from_now_on() -> None:
+    """Let the C library keep what is freed until this process ends, which does nothing but the job at hand."""
+    libc = _tunable_libc()
+    if libc is not None:
+        libc.mallopt(_TRIM_THRESHOLD, _NEVER_TRIM)
+        libc.mallopt(_MMAP_THRESHOLD, _LARGEST_KEPT)
+
+
+def _tunable_libc() -> Any:
+    """The C library, where it is glibc: not musl, nor another system's."""
+    libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+    return libc if hasattr(libc, "mallopt") else None

@@ -14,7 +14,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
 from multiprocessing.connection import Connection
 from queue import Empty, SimpleQueue
@@ -22,7 +22,7 @@ from typing import Any, Self
 
 from annotruth.errors import AnnotruthError, InputError
 from annotruth.parallel import WORKERS_KEEP_DYING, MapFunction, run_errand, split_tasks
-from annotruth.parallel.threads import thread_count
+from annotruth.parallel.threads import thread_count, threads
 
 _MAX_DEATHS = 3  # over one errand
 _USUAL_START = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
@@ -39,6 +39,7 @@ def open_workers(jobs: int = 1, preload: Sequence[str] = ()) -> AbstractContextM
     Returns
     -------
     What gives, in a ``with`` statement, a stand-in for ``map``. Functions and tasks given to it must be picklable.
+    Tasks are dealt in turns: those at one place of several lists go to the same process, and find what it has kept.
 
     Examples
     --------
@@ -48,13 +49,28 @@ def open_workers(jobs: int = 1, preload: Sequence[str] = ()) -> AbstractContextM
     """
     if jobs < 1:
         raise InputError(f"The number of jobs must be at least 1, found {jobs}.")
-    return nullcontext(map) if jobs == 1 else _mapped(Processes(jobs, preload=preload))
+    return nullcontext(map) if jobs == 1 else _dealing(jobs, preload)
+
+
+def prepare_workers(preload: Sequence[str]) -> None:
+    """Let what workers will need be imported from now on, beside other work; where the system cannot, do nothing."""
+    if _USUAL_START == "forkserver":
+        from multiprocessing import forkserver
+
+        forkserver.set_forkserver_preload([__name__, *preload])
+        forkserver.ensure_running()
 
 
 @contextmanager
-def _mapped(processes: Processes) -> Iterator[MapFunction]:
-    with processes:
-        yield processes.map
+def _dealing(jobs: int, preload: Sequence[str]) -> Iterator[MapFunction]:
+    with threads(max(1, thread_count() // jobs)), ExitStack() as opened:
+        players = [opened.enter_context(Processes(1, preload=preload)) for _ in range(jobs)]
+
+        def across(work: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[Any]:
+            answers = [player.map(work, tasks[first::jobs]) for first, player in enumerate(players)]
+            return (next(answers[place % jobs]) for place in range(len(tasks)))
+
+        yield across
 
 
 class Processes:
@@ -101,10 +117,14 @@ class Processes:
 
     def map(self, work: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[Any]:
         """Give the answers in the order of the tasks."""
-        futures = [self._submit(work, part) for part in split_tasks(tasks, self._jobs)]
-        with _cancelling(futures):
-            for future in futures:
-                yield from future.result()
+        futures = [self._submit(work, part) for part in split_tasks(tasks, self._jobs)]  # they begin at once
+
+        def answers() -> Iterator[Any]:
+            with _cancelling(futures):
+                for future in futures:
+                    yield from future.result()
+
+        return answers()
 
     def as_completed(self, work: Callable[[Any], Any], tasks: Sequence[Any]) -> Iterator[tuple[int, Any]]:
         """Give each answer with the number of its task, as they come; the first error ends it."""
@@ -217,7 +237,7 @@ def _serve(pipe: Connection) -> None:
         try:
             request = pipe.recv_bytes()
         except EOFError:
-            return
+            os._exit(0)  # at once: to take a process to pieces that has loaded much takes half a second
         pipe.send_bytes(_answer(request))
 
 

@@ -1,8 +1,11 @@
-"""Threads and Dask fuse the same folder to the same bits, also if some of them are killed."""
+"""Threads, processes and Dask fuse the same folder to the same bits, also if some of them are killed."""
 
 from __future__ import annotations
 
+import json
+import multiprocessing
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Callable
@@ -13,6 +16,7 @@ import pytest
 
 from annotruth.errors import InputError
 from annotruth.fusion.folder import fuse
+from annotruth.parallel.workers import open_workers
 
 Read = Callable[[Path], dict[str, Any]]
 
@@ -80,6 +84,59 @@ def test_cases_are_smoothed_where_the_workers_are(cases: Path, out: Path) -> Non
     rounds = stages.count(("Refining", 3))
     assert rounds >= 2
     assert stages.count(("Writing", 3)) == 1
+
+
+@pytest.fixture
+def in_processes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Let processes fuse however small a folder; note how many, whenever some are opened."""
+    opened: list[int] = []
+
+    def open_noted(jobs: int, preload: Any) -> Any:
+        opened.append(jobs)
+        return open_workers(jobs, preload)
+
+    for name in ("_MANY_BYTES", "_MANY_FILES"):
+        monkeypatch.setattr(f"annotruth.fusion.folder.{name}", 0)
+    monkeypatch.setattr("annotruth.fusion.folder.open_workers", open_noted)
+    return opened
+
+
+def test_processes_change_nothing(
+    same: Callable[[Path, Path], None], many: Path, alone: Path, tmp_path: Path, in_processes: list[int]
+) -> None:
+    """Nor does one that is killed, which had kept masks of its cases."""
+    cases = tmp_path / "cases"
+    shutil.copytree(many, cases)
+    (cases / "dataset.json").write_text(json.dumps({"classes": ["0", "1", "2"]}))
+    killed = []
+
+    def kill(stage: str, done: int, total: int) -> None:
+        if (stage, done) == ("Writing", 5):
+            killed.append(multiprocessing.active_children()[0].pid)
+            os.kill(killed[0], signal.SIGKILL)
+
+    fuse(cases, tmp_path / "out", jobs=2, processes=True, progress=kill)
+    assert len(killed) == len(in_processes) == 1
+    same(tmp_path / "out", alone)
+
+
+@pytest.mark.parametrize(("method", "options"), [("spatial-staple", {}), ("staple", {"smoothing": 0.5})])
+@pytest.mark.parametrize("scope", ["dataset", "case"])
+def test_methods_that_look_at_cases_several_times_do_so_in_processes(
+    same: Callable[[Path, Path], None], cases: Path, tmp_path: Path, in_processes: list[int],
+    method: str, options: dict[str, Any], scope: str,
+) -> None:  # fmt: skip
+    for jobs in (1, 2):
+        fuse(cases, tmp_path / str(jobs), method, scope=scope, options=options, jobs=jobs, processes=True)
+    same(tmp_path / "2", tmp_path / "1")
+    assert len(in_processes) == 1  # not with one job
+
+
+def test_a_folder_without_classes_was_read_by_then_and_stays_with_threads(
+    many: Path, out: Path, in_processes: list[int]
+) -> None:
+    fuse(many, out, jobs=2, processes=True)
+    assert not in_processes
 
 
 def test_a_killed_dask_worker_loses_nothing(

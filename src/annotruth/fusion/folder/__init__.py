@@ -17,9 +17,10 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
+from itertools import islice
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,18 +55,25 @@ from annotruth.io import (
     refuse_used_folder,
 )
 from annotruth.io.files import reverse_axes
-from annotruth.io.kept import keeping_masks
+from annotruth.io.kept import has_kept, keep_masks_from_now_on, keeping_masks, usual_limit
 from annotruth.io.locks import only_writer
 from annotruth.parallel import MapFunction
 from annotruth.parallel.dask import open_cluster
 from annotruth.parallel.memory import keep_freed_memory
 from annotruth.parallel.threads import map_in_threads, thread_count, threads
+from annotruth.parallel.workers import open_workers, prepare_workers
 from annotruth.validation import MISSING_PIXEL
 
 if TYPE_CHECKING:
     from annotruth.fusion.auto import Choice
 
 _MAX_BYTES_AT_WORK, _BYTES_PER_CLASS = 2**30, 8  # of the cases that threads have in hand; per class, of a pixel
+_SMALL_PIXELS, _MANY_BYTES = (
+    2**20,
+    2**28,
+)  # of a case; of all masks. Beyond, threads keep cores busy, or are done sooner
+_MANY_FILES = 500
+_PRELOAD = ("annotruth.fusion.folder", "annotruth.fusion._em.ready")
 _MAX_NUMBERED_CLASSES = 20  # up to which numbers may be grades, however rarely each was given
 RATERS, TRUTH_TABLE = "raters.csv", "truth.csv"
 Progress = Callable[[str, int, int], None]
@@ -111,6 +119,7 @@ def fuse(
     duplicates: str = "error",
     stream: bool = False,
     jobs: int | None = None,
+    processes: bool = False,
     scheduler: str | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
@@ -130,6 +139,8 @@ def fuse(
     stream : read a label table in parts and keep its answers on disk, as is done with one of more than 20 million rows
         by methods that can: dawid-skene, staple, majority and mean
     jobs : cores of this machine to use, in threads; None = all of them
+    processes : let processes share the cases where threads would wait for each other, at many small files; as with all
+        of Python's, the program that asks for them must begin its work behind ``if __name__ == "__main__":``
     scheduler : address of a Dask scheduler, whose workers share the cases of a folder, or the parts of a label table
 
     Notes
@@ -169,7 +180,9 @@ def fuse(
         estimator = make_estimator(method, scope, options)
         with nullcontext() if scheduler is None else open_cluster(scheduler) as cluster:
             if kind.kind == "masks":
-                fusion, more = _FolderRun(estimator, kind, source, known, output, cluster, progress)(overwrite)
+                with ExitStack() as opened:
+                    run = _FolderRun(estimator, kind, source, known, output, cluster, progress)
+                    fusion, more = run(overwrite, opened if processes else None)
             else:
                 in_parts = choice is None and reads_in_parts(kind, source, estimator, stream or scheduler is not None)
                 fuse_table = partial(fuse_streamed, cluster, progress) if in_parts else fuse_whole
@@ -211,8 +224,10 @@ class _FolderRun:
         self._earlier: list[Path] | None = None
         self._written: list[Path] = []
 
-    def __call__(self, overwrite: bool) -> tuple[Fusion, dict[str, Any]]:
-        """Fuse; give the fusion, and what else is to be noted."""
+    def __call__(self, overwrite: bool, opened: ExitStack | None = None) -> tuple[Fusion, dict[str, Any]]:
+        """Fuse; give the fusion, and what else is to be noted. Processes are opened where something closes them."""
+        if opened is not None and thread_count() > 1 and _has_many_files(self._source):
+            prepare_workers(_PRELOAD)  # while files are looked at
         tell = partial(self._progress, "Reading")
         annotations, problems = self._kind.load_sound(self._source, self._truth, tell, self._across)
         self._set_aside += [SetAside(problem.case, str(problem)) for problem in problems]
@@ -221,7 +236,7 @@ class _FolderRun:
             raise InputError(f"{self._truth}: the folder holds the truth of no case that can be fused. {reason}")
         check_settings(self._work.estimator, annotations)
         fresh_folder(self._output, overwrite)
-        self._share_work(annotations)
+        self._share_work(annotations, opened)
         with noting_warnings() as noted:
             by_case = self._work.estimator.scope == "case"
             fused, patterns = self._fuse_each(annotations) if by_case else self._fuse_all(annotations)
@@ -237,14 +252,22 @@ class _FolderRun:
         }
         return Fusion(fused, self._output, self._set_aside, noted), more
 
-    def _share_work(self, annotations: Annotations) -> None:
-        """Let threads work on as many cases at a time as memory allows, unless a cluster does."""
+    def _share_work(self, annotations: Annotations, opened: ExitStack | None) -> None:
+        """Let threads work on as many cases at a time as memory allows, or processes, unless a cluster does."""
         sizes = [prod(annotations.shape(index)) for index in range(len(annotations))]
-        expect_pixels(sum(sizes))
-        if self._cluster is None:
-            bytes_each = max(sizes) * (len(annotations.raters) + _BYTES_PER_CLASS * len(annotations.classes))
-            affordable = max(1, _MAX_BYTES_AT_WORK // bytes_each)
-            self._across = partial(map_in_threads, n_threads=min(thread_count(), affordable))
+        if self._cluster is not None:
+            return
+        n_raters = len(annotations.raters)
+        bytes_each = max(sizes) * (n_raters + _BYTES_PER_CLASS * len(annotations.classes))
+        jobs = min(thread_count(), max(1, _MAX_BYTES_AT_WORK // bytes_each))
+        many_small = max(sizes) <= _SMALL_PIXELS and sum(sizes) * n_raters >= _MANY_BYTES
+        if opened is not None and jobs > 1 and many_small and not has_kept(len(annotations)):
+            workers = opened.enter_context(open_workers(jobs, _PRELOAD))
+            there = partial(_in_process, usual_limit() // jobs, sum(sizes))
+            self._across = lambda work, tasks: workers(partial(there, work), tasks)
+        else:
+            expect_pixels(sum(sizes))
+            self._across = partial(map_in_threads, n_threads=jobs)
 
     def _fuse_all(self, annotations: Annotations) -> tuple[FusionEstimator, list[Patterns]]:
         """Learn from all cases at once, and write each as soon as its truth is known for good."""
@@ -419,6 +442,23 @@ def _guarded(work: Callable[..., Any], task: tuple[Any, ...]) -> Any:
         return SetAside(name, str(error))
     except MemoryError:
         return SetAside(name, f"Item {name}: there is not enough memory to fuse it.")
+
+
+def _has_many_files(folder: Path) -> bool:
+    """Whether there are so many masks that processes may be worth their start."""
+    return len(list(islice(folder.glob("*/*/*"), _MANY_FILES))) == _MANY_FILES
+
+
+def _in_process(limit: int, n_pixels: int, work: Callable[[Any], Any], task: Any) -> Any:
+    """Do work in a process that keeps so many bytes of masks for the next time it meets the case."""
+    _make_ready(limit, n_pixels)
+    return work(task)
+
+
+@cache
+def _make_ready(limit: int, n_pixels: int) -> None:
+    keep_masks_from_now_on(limit)
+    expect_pixels(n_pixels)
 
 
 def check_settings(estimator: FusionEstimator, annotations: Annotations) -> None:
