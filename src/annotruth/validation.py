@@ -80,11 +80,14 @@ def highest_label(array: np.ndarray) -> int:
     >>> highest_label(np.array([0, 3, 255], dtype=np.uint8)), highest_label(np.array([255], dtype=np.uint8))
     (3, -1)
     """
-    flat, next_up, highest = array.ravel(order="K"), np.empty(_BLOCK, dtype=np.uint8), 0  # as it lies in memory
-    for first in range(0, len(flat), _BLOCK):  # a block stays in the cache between the two steps
+    flat, highest = array.ravel(order="K"), -1  # as it lies in memory
+    for first in range(0, len(flat), _BLOCK):  # which stays in the cache where it is looked at twice
         block = flat[first : first + _BLOCK]
-        highest = max(highest, int(np.add(block, 1, out=next_up[: len(block)]).max()))  # 255 + 1 is 0 here
-    return highest - 1
+        top = int(block.max())
+        if top == MISSING_PIXEL:
+            top = int((block + np.uint8(1)).max()) - 1  # 255 + 1 is 0 here
+        highest = max(highest, top)
+    return highest
 
 
 def finite_image(array: np.ndarray, where: str) -> np.ndarray:
