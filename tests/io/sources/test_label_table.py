@@ -102,3 +102,12 @@ def test_odd_raters_are_pointed_out(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("item,rater,label\n" + "\n".join(rows))
     found = {problem.rater: problem.message for problem in check(tmp_path / "a.csv")}
     assert found == {"bob": "every one of the rater's 6 answers is x.", "cy": "the rater gave one answer only."}
+
+
+def test_names_that_are_written_in_two_ways_are_pointed_out(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(
+        "item,rater,label\na,ann,cat\nb,ann ,Cat\na,bob,dog\nb,ann,dog\nb,bob,cat\na,ann ,dog\n"
+    )
+    found = [problem.message for problem in check(tmp_path / "a.csv")]
+    assert "the raters 'ann', 'ann ' differ by capitals and spaces only, and are told apart." in found
+    assert "the classes 'Cat', 'cat' differ by capitals and spaces only, and are told apart." in found
