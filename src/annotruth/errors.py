@@ -39,6 +39,10 @@ class SpammerWarning(AnnotruthWarning):
     """Raters answer as if they did not look at the items."""
 
 
+class NamesWarning(AnnotruthWarning):
+    """Names of raters or classes differ by capitals and spaces only."""
+
+
 class ContradictionWarning(AnnotruthWarning):
     """Some pixels are drawn both as a class and as not that class; they are ignored."""
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 
-from annotruth.errors import InputError
+from annotruth.errors import InputError, shorten
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -66,3 +67,20 @@ def from_cell(cell: str) -> str:
     ('=1+1', "'tis")
     """
     return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
+
+
+def told_apart(raters: Iterable[str], classes: Iterable[str]) -> Iterator[str]:
+    """Say which names differ by capitals and spaces only: one that was typed in two ways, mostly.
+
+    Examples
+    --------
+    >>> list(told_apart(["ann", "bob"], ["cat", "dog", "Cat "]))
+    ["the classes 'cat' and 'Cat ' differ by capitals and spaces only, and are told apart."]
+    """
+    for what, names in (("raters", raters), ("classes", classes)):
+        groups: dict[str, list[str]] = {}
+        for name in names:
+            groups.setdefault(" ".join(name.casefold().split()), []).append(repr(name))
+        alike = [" and ".join(group) for group in groups.values() if len(group) > 1]
+        if alike:
+            yield f"the {what} {shorten(alike)} differ by capitals and spaces only, and are told apart."

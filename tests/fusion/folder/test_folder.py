@@ -414,3 +414,12 @@ def test_of_twenty_fusions_into_one_folder_one_is_written_and_the_others_are_ref
     assert ended.count("done") == 1
     assert all("is writing there" in text or "already holds files" in text for text in ended if text != "done")
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["fusion.json", "raters.csv", "truth.csv"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_names_that_are_written_in_two_ways_are_pointed_out(tmp_path: Path, stream: bool) -> None:
+    rows = [("a", "ann", "cat"), ("a", "bob", "Cat"), ("b", "ann ", "dog"), ("b", "bob", "dog"), ("b", "cy", "cat")]
+    (tmp_path / "a.csv").write_text("item,rater,label\n" + "".join(f"{','.join(row)}\n" for row in rows))
+    told = {str(each) for each in fuse(tmp_path / "a.csv", tmp_path / "out", stream=stream).warnings}
+    why = "differ by capitals and spaces only, and are told apart. If they are one, write it in one way."
+    assert told >= {f"The raters 'ann' and 'ann ' {why}", f"The classes 'Cat' and 'cat' {why}"}

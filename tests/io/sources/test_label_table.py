@@ -109,5 +109,5 @@ def test_names_that_are_written_in_two_ways_are_pointed_out(tmp_path: Path) -> N
         "item,rater,label\na,ann,cat\nb,ann ,Cat\na,bob,dog\nb,ann,dog\nb,bob,cat\na,ann ,dog\n"
     )
     found = [problem.message for problem in check(tmp_path / "a.csv")]
-    assert "the raters 'ann', 'ann ' differ by capitals and spaces only, and are told apart." in found
-    assert "the classes 'Cat', 'cat' differ by capitals and spaces only, and are told apart." in found
+    assert "the raters 'ann' and 'ann ' differ by capitals and spaces only, and are told apart." in found
+    assert "the classes 'cat' and 'Cat' differ by capitals and spaces only, and are told apart." in found

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from annotruth.data.annotations import Annotations
-from annotruth.errors import InputError
+from annotruth.errors import InputError, NamesWarning
 from annotruth.fusion.base import FusionEstimator
 from annotruth.fusion.folder import (
     RATERS,
@@ -21,6 +21,7 @@ from annotruth.fusion.folder import (
 )
 from annotruth.fusion.folder.results import write_raters
 from annotruth.io import Source, fresh_folder, load
+from annotruth.io.names import told_apart
 from annotruth.parallel import MapFunction
 
 _ADDING_UP = "dawid-skene, staple, majority, mean"
@@ -75,6 +76,7 @@ def fuse_whole(
     write_truth_table(output / TRUTH_TABLE, named, labels, probabilities)
     write_raters(output / RATERS, fused, {"labelled items": fused.labelled_counts_})
     noted += suspect_raters(annotations, fused.prior_, fused.confusion_) if len(fused.classes_) > 1 else []
+    noted += _doubtful_names(fused)
     return Fusion(fused, output, [], noted), {"items": len(fused.items_)}
 
 
@@ -101,4 +103,9 @@ def fuse_streamed(
     with noting_warnings() as noted:
         n_items = table.fuse(estimator, check_settings, TRUTH_TABLE)
     write_raters(output / RATERS, estimator, {"labelled items": estimator.labelled_counts_})
-    return Fusion(estimator, output, [], noted), {"items": n_items}
+    return Fusion(estimator, output, [], noted + _doubtful_names(estimator)), {"items": n_items}
+
+
+def _doubtful_names(fused: FusionEstimator) -> list[Warning]:
+    found = told_apart(fused.raters_, fused.classes_)
+    return [NamesWarning(f"{words[:1].upper()}{words[1:]} If they are one, write it in one way.") for words in found]

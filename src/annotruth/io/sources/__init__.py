@@ -142,7 +142,7 @@ def find_source(path: str | Path, key: str | None = None) -> Source:
 
 def _find(path: Path) -> Source:
     import_module(f"{__name__}.case_folder")  # the package's own form is told at a glance, without all the others
-    for source in _registered.values():
+    for source in list(_registered.values()):  # to which another thread may be adding
         if source.is_plain(path):
             return source
     for general in (False, True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +23,7 @@ from annotruth.io.case_files import (
 )
 from annotruth.io.features import read_features
 from annotruth.io.files import image_header, read_image
+from annotruth.io.names import told_apart
 from annotruth.io.problems import Problem, Progress, Report, only_rater, place, refuse, reporting
 from annotruth.io.sources import Source, register
 from annotruth.io.tables import (
@@ -157,12 +158,8 @@ def _warn_of_answers(path: Path, table: dict[str, Column], report: Report) -> No
     rater, label = table["rater"], table["label"]
     if len(rater.names) == 1:
         report(only_rater(path, rater.names[0]))
-    for what, names in (("raters", rater.names), ("classes", label.names)):
-        for alike in written_alike(names):
-            message = (
-                f"the {what} {', '.join(map(repr, alike))} differ by capitals and spaces only, and are told apart."
-            )
-            report(Problem("warning", path, None, None, message, "If they are one, write it in one way."))
+    for message in told_apart(rater.names, label.names):
+        report(Problem("warning", path, None, None, message, "If they are one, write it in one way."))
     if len(label.names) == 1:
         message = f"every answer is {label.names[0]}."
         report(Problem("warning", path, None, None, message, "There is nothing to tell apart."))
@@ -178,20 +175,6 @@ def _warn_of_answers(path: Path, table: dict[str, Column], report: Report) -> No
     for who in np.flatnonzero((counts >= MANY_ANSWERS) & (lowest == highest)):
         message = f"every one of the rater's {counts[who]} answers is {label.names[lowest[who]]}."
         report(Problem("warning", path, None, rater.names[who], message, "Did the rater look at the items?"))
-
-
-def written_alike(names: Iterable[str]) -> list[list[str]]:
-    """Groups of names that differ by capitals and spaces only.
-
-    Examples
-    --------
-    >>> written_alike(["cat", "dog", "Cat ", "hot dog", "hot  dog"])
-    [['cat', 'Cat '], ['hot dog', 'hot  dog']]
-    """
-    groups: dict[str, list[str]] = {}
-    for name in names:
-        groups.setdefault(" ".join(name.casefold().split()), []).append(name)
-    return [group for group in groups.values() if len(group) > 1]
 
 
 @dataclass(frozen=True)
