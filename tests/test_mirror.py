@@ -62,7 +62,9 @@ TESTED_ELSEWHERE = {
     "experiments/tables/zhang2020_medical.py": "experiments/tables/test_tables.py",
     "fusion/_em/pattern_kernels.py": "fusion/test_votes.py",
     "fusion/base.py": "fusion/test_checks.py",  # what all estimators have from it
+    "fusion/folder/masks.py": "fusion/folder/test_many_workers.py",
     "fusion/folder/tables.py": "fusion/folder/test_folder.py",
+    "fusion/intervals.py": "fusion/test_resampling.py",
     "fusion/stream/blocks.py": "fusion/stream/test_stream.py",  # which goes through all passes over a table
     "fusion/stream/pieces.py": "fusion/stream/test_stream.py",
     "fusion/weighted.py": "fusion/test_wawa.py",

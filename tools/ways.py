@@ -79,7 +79,7 @@ WAYS: dict[str, tuple[str, tuple[Stop, ...]]] = {
                 "Annotations",
             ),
             Stop(
-                ("fusion/folder/__init__.py", "parallel/workers.py"),
+                ("fusion/folder/masks.py", "parallel/workers.py"),
                 "goes through the cases, here, in processes or on a cluster",
             ),
             Stop(
@@ -93,7 +93,7 @@ WAYS: dict[str, tuple[str, tuple[Stop, ...]]] = {
                 "FusionState: whatever an estimator learns",
             ),
             Stop(
-                ("fusion/folder/__init__.py", "parallel/workers.py"),
+                ("fusion/folder/masks.py", "parallel/workers.py"),
                 "posterior of every case, given the state; estimators that refine look at pixels first",
             ),
             Stop(("fusion/raters.py", "fusion/identifiability.py"), "skill and intervals, ranks, warnings"),

@@ -96,8 +96,8 @@ def in_processes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         return open_workers(jobs, preload)
 
     for name in ("_MANY_BYTES", "_MANY_FILES"):
-        monkeypatch.setattr(f"annotruth.fusion.folder.{name}", 0)
-    monkeypatch.setattr("annotruth.fusion.folder.open_workers", open_noted)
+        monkeypatch.setattr(f"annotruth.fusion.folder.masks.{name}", 0)
+    monkeypatch.setattr("annotruth.fusion.folder.masks.open_workers", open_noted)
     return opened
 
 
