@@ -52,13 +52,15 @@ def open_workers(jobs: int = 1, preload: Sequence[str] = ()) -> AbstractContextM
     return nullcontext(map) if jobs == 1 else _dealing(jobs, preload)
 
 
-def prepare_workers(preload: Sequence[str]) -> None:
-    """Let what workers will need be imported from now on, beside other work; where the system cannot, do nothing."""
-    if _USUAL_START == "forkserver":
-        from multiprocessing import forkserver
+def prepare_workers(preload: Sequence[str]) -> bool:
+    """Let what workers will need be imported from now on, beside other work; give whether this system can do that."""
+    if _USUAL_START != "forkserver":
+        return False
+    from multiprocessing import forkserver
 
-        forkserver.set_forkserver_preload([__name__, *preload])
-        forkserver.ensure_running()
+    forkserver.set_forkserver_preload([__name__, *preload])
+    forkserver.ensure_running()
+    return True
 
 
 @contextmanager

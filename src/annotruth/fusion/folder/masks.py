@@ -18,7 +18,14 @@ from annotruth.errors import InputError
 from annotruth.fusion._em import expect_pixels
 from annotruth.fusion.base import CaseEstimate, FusionEstimator
 from annotruth.fusion.folder import RATERS, Fusion, Progress, SetAside, check_settings, noting_warnings
-from annotruth.fusion.folder.results import begin_output, pixel_values, tidy_output, write_case, write_raters
+from annotruth.fusion.folder.results import (
+    begin_output,
+    pixel_values,
+    remove_halves,
+    tidy_output,
+    write_case,
+    write_raters,
+)
 from annotruth.fusion.params import clone
 from annotruth.fusion.state import CaseState, FusionState
 from annotruth.fusion.votes import Patterns
@@ -60,8 +67,8 @@ class FolderRun:
 
     def __call__(self, overwrite: bool, opened: ExitStack | None = None) -> tuple[Fusion, dict[str, Any]]:
         """Fuse; give the fusion, and what else is to be noted. Processes are opened where something closes them."""
-        if opened is not None and thread_count() > 1 and _has_many_files(self._source):
-            prepare_workers(_PRELOAD)  # while files are looked at
+        wanted = opened is not None and self._cluster is None and thread_count() > 1 and _has_many_files(self._source)
+        opened = opened if wanted and prepare_workers(_PRELOAD) else None  # while files are looked at
         tell = partial(self._progress, "Reading")
         annotations, problems = self._kind.load_sound(self._source, self._truth, tell, self._across)
         self._set_aside += [SetAside(problem.case, str(problem)) for problem in problems]
@@ -96,6 +103,7 @@ class FolderRun:
         jobs = min(thread_count(), max(1, _MAX_BYTES_AT_WORK // bytes_each))
         many_small = max(sizes) <= _SMALL_PIXELS and sum(sizes) * n_raters >= _MANY_BYTES
         if opened is not None and jobs > 1 and many_small and not has_kept(len(annotations)):
+            opened.callback(remove_halves, self._output)  # of workers that are killed when this process is stopped
             workers = opened.enter_context(open_workers(jobs, _PRELOAD))
             there = partial(_in_process, usual_limit() // jobs, sum(sizes))
             self._across = lambda work, tasks: workers(partial(there, work), tasks)

@@ -38,8 +38,14 @@ def begin_output(output: Path, cases: Sequence[str]) -> list[Path]:
 
 def tidy_output(output: Path, earlier: Sequence[Path], written: Sequence[Path]) -> None:
     """Remove what an earlier fusion left of other cases, and what killed workers left half-written."""
-    halves = [path for home in (LABELS, PROBABILITIES) for path in (output / home).glob(".annotruth-*")]
-    for path in {*earlier, *halves} - set(written):
+    remove_halves(output)
+    for path in set(earlier) - set(written):
+        path.unlink(missing_ok=True)
+
+
+def remove_halves(output: Path) -> None:
+    """Remove what killed workers left half-written."""
+    for path in (path for home in (LABELS, PROBABILITIES) for path in (output / home).glob(".annotruth-*")):
         path.unlink(missing_ok=True)
 
 
