@@ -120,6 +120,24 @@ def test_processes_change_nothing(
     same(tmp_path / "out", alone)
 
 
+def test_processes_that_are_stopped_leave_no_halves(
+    write_folder: Callable[..., None], tmp_path: Path, in_processes: list[int]
+) -> None:
+    write_folder(tmp_path / "cases", 30)
+
+    def stop(stage: str, done: int, total: int) -> None:
+        if (stage, done) == ("Writing", 5):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fuse(tmp_path / "cases", tmp_path / "out", jobs=2, processes=True, progress=stop)
+    assert len(in_processes) == 1
+    left = [path.name for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    assert "case_0.npy" in left
+    assert not [name for name in left if name.startswith(".")]
+    assert not multiprocessing.active_children()
+
+
 @pytest.mark.parametrize(("method", "options"), [("spatial-staple", {}), ("staple", {"smoothing": 0.5})])
 @pytest.mark.parametrize("scope", ["dataset", "case"])
 def test_methods_that_look_at_cases_several_times_do_so_in_processes(
