@@ -408,3 +408,49 @@ def example_pylidc(tmp_path: Path) -> Path:
         )
     database.close()
     return tmp_path / "pylidc"
+
+
+def labelbox_row(image: str, *labels: tuple[str, dict[str, object]]) -> str:
+    """A line of an export: an image, and what each rater did with it."""
+    made = [
+        {
+            "id": f"{image} {rater}", "annotations": {"objects": [], "classifications": [], **done},
+            "label_details": {"created_at": "2026-01-05T10:00:00.000+00:00", "created_by": rater},
+            "performance_details": {"seconds_to_create": 12},
+        }
+        for rater, done in labels
+    ]  # fmt: skip
+    row = {
+        "data_row": {"id": f"row {image}", "external_id": image, "row_data": f"https://storage/{image}?token=1"},
+        "media_attributes": {"height": 8, "width": 9, "mime_type": "image/png"},
+        "projects": {"p1": {"name": "Cells", "labels": made, "project_details": {}}},
+    }
+    return json.dumps(row) + "\n"
+
+
+@pytest.fixture
+def example_labelbox(tmp_path: Path) -> Path:
+    polygon = {"feature_id": "f1", "name": "cell", "annotation_kind": "ImagePolygon", "polygon": [
+        {"x": 2, "y": 2}, {"x": 6, "y": 2}, {"x": 6, "y": 5}, {"x": 2, "y": 5}]}  # fmt: skip
+    path = tmp_path / "labelbox" / "export.ndjson"
+    path.parent.mkdir()
+    for name in "ab":
+        Image.fromarray(np.zeros((8, 9), dtype=np.uint8)).save(path.parent / f"{name}.png")
+    works = [(rater, {"objects": [polygon]}) for rater in ("ann@x.org", "bob@x.org")]
+    path.write_text(labelbox_row("a.png", *works) + labelbox_row("b.png", *works))
+    return path
+
+
+@pytest.fixture
+def example_labelbox_choices(tmp_path: Path) -> Path:
+    path = tmp_path / "labelbox" / "export.ndjson"
+    path.parent.mkdir()
+    for name in "ab":
+        Image.fromarray(np.zeros((8, 9), dtype=np.uint8)).save(path.parent / f"{name}.png")
+
+    def chosen(answer: str) -> dict[str, object]:
+        return {"classifications": [{"name": "Pet", "radio_answer": {"name": answer, "value": answer}}]}
+
+    first = labelbox_row("a.png", ("ann", chosen("cat")), ("bob", chosen("dog")))
+    path.write_text(first + labelbox_row("b.png", ("ann", chosen("dog")), ("bob", chosen("dog"))))
+    return path

@@ -125,9 +125,30 @@ def supervisely(shape: str, folder: Path) -> None:
     (folder / "ds" / "ann" / "a.png.json").write_text(json.dumps(content))
 
 
+def labelbox(shape: str, folder: Path) -> None:
+    corners = [{"x": x, "y": y} for x, y in ((2, 2), (6, 2), (6, 5), (2, 5))]
+    drawn = {
+        "mask": {"mask": {"url": "https://api.labelbox.com/masks/f1"}},
+        "polygon": {"polygon": corners},
+        "box": {"bounding_box": {"left": 2, "top": 2, "width": 4, "height": 3}},
+        "point": {"point": {"x": 4, "y": 3.5}},
+    }[shape]
+    if shape == "mask":  # as users download it
+        (folder / "f1.png").write_bytes(png(SQUARE))
+    label = {
+        "label_details": {"created_by": "ann"},
+        "annotations": {"objects": [{"feature_id": "f1", "name": "cell", **drawn}]},
+    }
+    row = {
+        "data_row": {"external_id": "a.png"}, "media_attributes": {"height": HEIGHT, "width": WIDTH},
+        "projects": {"p": {"labels": [label]}},
+    }  # fmt: skip
+    (folder / "export.ndjson").write_text(json.dumps(row))
+
+
 TOOLS: dict[str, Callable[[str, Path], None]] = {
     "cvat": cvat, "label-studio": label_studio, "labelme": labelme, "coco": coco, "via": via, "qupath": qupath,
-    "supervisely": supervisely,
+    "supervisely": supervisely, "labelbox": labelbox,
 }  # fmt: skip
 BY_KEY = {source.key: source for source in SOURCES.values() if isinstance(source, ImportSource)}
 APART = {

@@ -173,6 +173,7 @@ RATERS = {
     "cityscapes": ("coarse", "fine"), "coco": ("ann",), "cvat": ("ann", "bob"), "cvat-tags": ("ann", "bob"),
     "doccano": ("ann", "bob"), "drive": ("observer_1", "observer_2"),
     "gleason-2019": ("pathologist_1", "pathologist_2"), "hugging-face": ("a1", "a2", "a3"), "isbi-ms": NUMBERED[:2],
+    "labelbox": ("ann@x.org", "bob@x.org"), "labelbox-choices": ("ann", "bob"),
     "label-studio": ("user_3",), "label-studio-choices": ("user_3", "user_4"), "labelme": ("ann", "bob"),
     "les-av": ("annotator",), "lidc": NUMBERED[:3], "mask-folder": ("ann", "bob"), "msd": ("labels",),
     "mturk": ("W1", "W2"), "nnunet": ("labels", "bob"), "prodigy": ("films-ann", "films-bob"),
