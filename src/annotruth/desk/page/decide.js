@@ -93,7 +93,7 @@ export async function decide(action) {
     dropDraft(key);
     if (answer.warning) say(answer.warning, { bad: true });
     else if (answer.note) say(answer.note, { seconds: 10 });
-    else say({ send: `${owner.item} is sent to ${told.rater}.`, ambiguous: `${owner.item} is ambiguous.`, reopen: `${owner.item} is open again.` }[action] || `${owner.item} is saved.`);
+    else say({ send: `${owner.item} is sent to ${told.rater}${owner.status === "decided" ? "; what was decided no longer holds" : ""}.`, ambiguous: `${owner.item} is ambiguous.`, reopen: `${owner.item} is open again.` }[action] || `${owner.item} is saved.`);
     state.saving = false;
     soon();
     await state.list.load();
