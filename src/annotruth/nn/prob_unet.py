@@ -17,6 +17,7 @@ from annotruth.nn.backbones import unet
 from annotruth.nn.confusion import IdentityConfusion, one_pixel_axis
 from annotruth.nn.labels import one_hot
 from annotruth.nn.losses import noisy_label_loss
+from annotruth.nn.noise import even_noise
 from annotruth.nn.plan import NetworkPlan
 from annotruth.validation import MISSING_PIXEL
 
@@ -38,7 +39,7 @@ class ProbabilisticUNet(nn.Module):
     in_channels, classes : of the images, and of the labels
     dims : 2 or 3 spatial axes
     latent : length of the latent
-    draws : how many points of the prior the mean prediction takes in. They are drawn once, and kept with the weights
+    draws : how many points of the prior the mean prediction takes in. They lie evenly, and are kept with the weights
     network : your own, from images to class logits (batch, classes, *spatial), which then serve as features; None = a
         U-Net
     plan : the stages of that U-Net; None = those for images of 64 pixels along each axis
@@ -89,7 +90,7 @@ class ProbabilisticUNet(nn.Module):
             nn.LeakyReLU(),
             nn.Conv1d(FEATURES, classes, 1),
         )
-        self.register_buffer("noise", torch.randn(draws, latent))
+        self.register_buffer("noise", even_noise(draws, latent))
 
     def forward(self, images: Tensor) -> Tensor:
         """Log-probabilities (batch, classes, *spatial) of the label that somebody picked at random would give."""

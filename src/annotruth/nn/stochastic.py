@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from annotruth.nn.backbones import unet
 from annotruth.nn.confusion import one_pixel_axis
 from annotruth.nn.labels import class_index, is_labelled
+from annotruth.nn.noise import even_noise
 from annotruth.nn.plan import NetworkPlan
 
 FEATURES = 16
@@ -33,7 +34,7 @@ class StochasticUNet(nn.Module):
     dims : 2 or 3 spatial axes
     rank : how many factors there are
     draws : samples from which a likelihood is estimated; and how many the mean prediction takes in, whose factors are
-        drawn once and kept with the weights
+        spread evenly and kept with the weights
     network : your own, from images to class logits (batch, classes, *spatial), which then serve as features; None = a
         U-Net
     plan : the stages of that U-Net; None = those for images of 64 pixels along each axis
@@ -76,7 +77,7 @@ class StochasticUNet(nn.Module):
         self.mean = nn.Conv1d(channels, classes, kernel_size=1)
         self.spread = nn.Conv1d(channels, classes, kernel_size=1)
         self.factors = nn.Conv1d(channels, classes * rank, kernel_size=1)
-        self.register_buffer("points", torch.randn(draws, rank))
+        self.register_buffer("points", even_noise(draws, rank))
 
     def forward(self, images: Tensor) -> Tensor:
         """Log-probabilities (batch, classes, *spatial) of the label that somebody picked at random would give.

@@ -19,6 +19,7 @@ from annotruth.methods.protocols import Samples
 from annotruth.methods.registry import register
 from annotruth.nn import NetworkPlan, class_index, is_labelled, unet
 from annotruth.nn.labels import one_hot
+from annotruth.nn.noise import even_noise
 
 FEATURES = 16
 """Channels of the U-Net's last features, and of the layers that turn latents into a drawing."""
@@ -102,19 +103,25 @@ class LatentHierarchy(nn.Module):
     def forward(self, images: Tensor) -> Tensor:
         """Log-probabilities (batch, classes, *spatial) of the label that somebody picked at random would give.
 
-        Chance is always the same, so that one image has one prediction.
+        Chance is always the same, so that one image has one prediction; that of whole pictures lies evenly.
         """
-        drawn = self.log_drawings(images, self.draws, torch.Generator().manual_seed(0))
+        whole = even_noise(self.draws, self.latent)
+        drawn = self.log_drawings(images, self.draws, torch.Generator().manual_seed(0), whole)
         return reduce(torch.logaddexp, drawn) - math.log(self.draws)
 
-    def log_drawings(self, images: Tensor, n: int, generator: torch.Generator) -> Iterator[Tensor]:
+    def log_drawings(
+        self, images: Tensor, n: int, generator: torch.Generator, whole: Tensor | None = None
+    ) -> Iterator[Tensor]:
         """Log-probabilities (batch, classes, *spatial) of n drawings, one after the other.
 
-        Chance is the same for every image, so that windows of one image fit together.
+        Chance is the same for every image, so that windows of one image fit together. ``whole`` (n, latent) takes its
+        place at the first level, that of whole pictures.
         """
         asked, joint = self.prior(images), self.from_features(self.features(images))
         sizes = [maps.shape[2:] for maps in asked]
         noise = [torch.randn(n, self.latent, *size, generator=generator).to(images) for size in sizes]
+        if whole is not None:
+            noise[0] = whole.to(images).view_as(noise[0])
         for number in range(n):
             points: list[Tensor] = []
             for level in range(self.levels):

@@ -21,6 +21,7 @@ from annotruth.methods.options import check_at_least
 from annotruth.methods.protocols import PredictsRaters, Samples
 from annotruth.methods.registry import register
 from annotruth.nn import class_index, is_labelled, one_pixel_axis, unet
+from annotruth.nn.noise import even_noise
 
 FEATURES = 16
 """Channels of the U-Net's last features, and of the layers behind them."""
@@ -52,7 +53,7 @@ class RaterGaussians(nn.Module):
             nn.LeakyReLU(),
             nn.Conv1d(FEATURES, spec.classes, 1),
         )
-        self.register_buffer("noise", torch.randn(draws, latent))
+        self.register_buffer("noise", even_noise(draws, latent))
 
     def gaussians(self) -> Normal:
         """Where raters' points lie: (raters, latent)."""
