@@ -8,8 +8,8 @@ OUT/fusion.json                  settings, all that was learnt, warnings, cases 
 
 A case folder is gone through twice: votes are counted case by case, and what was learnt from the counts is looked up
 and written case by case. With ``scope="case"`` once is enough. In both, cases may go to threads, processes or the
-workers of a cluster; the results do not depend on who did the work. A label table is read whole, or in parts if it is large:
-:mod:`annotruth.fusion.stream`.
+workers of a cluster; the results do not depend on who did the work. A label table is read whole, or in parts if it is
+large: :mod:`annotruth.fusion.stream`.
 """
 
 from __future__ import annotations
