@@ -46,6 +46,7 @@ def _marks(table: dict[str, Any]) -> Figure:
         for number, (axes, metric) in enumerate(zip(line, alone)):
             _mark(axes, rows, metric["name"])
             axes.tick_params(labelleft=number == 0)
+            axes.locator_params(axis="x", nbins=5)  # more of them run into each other
             axes.set_title(setting, fontsize=10)
             axes.set_xlabel(f"{metric['title']} ({metric['better']} is better)")
         for axes, (title, names) in zip(line[len(alone) :], series.items()):
