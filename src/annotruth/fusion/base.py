@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from math import prod
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 
@@ -25,9 +25,6 @@ from annotruth.fusion.stores import AnswerStore, Case, MaskStore, count_case
 from annotruth.fusion.votes import PatternLookup, Patterns, Votes
 from annotruth.parallel.memory import available_memory
 from annotruth.validation import MISSING_LABEL, one_of
-
-if TYPE_CHECKING:
-    pass
 
 _MAX_KEPT_BYTES = 2**28  # of refined posteriors kept from fit to predict; beyond this they are computed again
 _BYTES_PER_ENTRY = 88  # of a confusion matrix, in all the arrays that are made of it on the way to the results

@@ -100,12 +100,11 @@ def is_of(file: Path, classes: tuple[bytes, ...]) -> bool:
 
 def list_candidates(folder: Path) -> list[Path]:
     """Files that may be DICOM by their name: .dcm, .ima, no suffix, or a number as one."""
-    files = (
+    return [
         path
         for path in files_at(folder, "*")
         if path.suffix.lower() in ("", ".dcm", ".ima", ".dicom") or _is_number(path)
-    )
-    return sorted(path for path in files if path.is_file())
+    ]
 
 
 def _is_number(path: Path) -> bool:

@@ -95,8 +95,7 @@ def in_processes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         opened.append(jobs)
         return open_workers(jobs, preload)
 
-    for name in ("_MANY_BYTES", "_MANY_FILES"):
-        monkeypatch.setattr(f"annotruth.fusion.folder.masks.{name}", 0)
+    monkeypatch.setattr("annotruth.fusion.folder.masks._MANY_PIXELS", 0)
     monkeypatch.setattr("annotruth.fusion.folder.masks.open_workers", open_noted)
     return opened
 
@@ -150,11 +149,24 @@ def test_methods_that_look_at_cases_several_times_do_so_in_processes(
     assert len(in_processes) == 1  # not with one job
 
 
-def test_a_folder_without_classes_was_read_by_then_and_stays_with_threads(
-    many: Path, out: Path, in_processes: list[int]
-) -> None:
+def test_processes_read_the_masks_of_a_folder_that_does_not_tell_its_classes(
+    same: Callable[[Path, Path], None], many: Path, alone: Path, out: Path, in_processes: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr("annotruth.io.sources.case_folder.read_mask", None)  # nobody reads here
     fuse(many, out, jobs=2, processes=True)
-    assert not in_processes
+    assert in_processes == [2]
+    same(out, alone)
+
+
+def test_where_memory_is_short_fewer_threads_take_over_from_processes(
+    same: Callable[[Path, Path], None], many: Path, alone: Path, out: Path, in_processes: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr("annotruth.fusion.folder.masks._MAX_BYTES_AT_WORK", 1)
+    fuse(many, out, jobs=2, processes=True)
+    assert in_processes == [2]
+    same(out, alone)
 
 
 def test_a_killed_dask_worker_loses_nothing(

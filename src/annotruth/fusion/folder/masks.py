@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from functools import cache, partial
-from itertools import islice
+from functools import partial
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,8 @@ from annotruth.fusion.params import clone
 from annotruth.fusion.state import CaseState, FusionState
 from annotruth.fusion.votes import Patterns
 from annotruth.io import Source, fresh_folder, nothing_sound
-from annotruth.io.files import reverse_axes
+from annotruth.io.case_files import RATERS as RATERS_FOLDER
+from annotruth.io.files import mask_header, reverse_axes, suffix_of
 from annotruth.io.kept import has_kept, keep_masks_from_now_on, usual_limit
 from annotruth.parallel import MapFunction
 from annotruth.parallel.threads import map_in_threads, thread_count
@@ -38,8 +38,10 @@ from annotruth.parallel.workers import open_workers, prepare_workers
 from annotruth.validation import MISSING_PIXEL
 
 _MAX_BYTES_AT_WORK, _BYTES_PER_CLASS = 2**30, 8  # of the cases that threads have in hand; per class, of a pixel
-_SMALL_PIXELS = 2**20  # of a case; on larger ones threads work beside each other
-_MANY_FILES, _MANY_BYTES = 500, 2**28  # of masks; of fewer, threads have made an end before processes have begun
+_FILE = 2**16  # pixels that are worked on in the time a file takes to be opened, in which threads wait for each other
+_SMALL_PIXELS = 2**20  # of a mask; on larger ones threads work beside each other
+_MANY_PIXELS = 2**28  # of such masks, and their files; of fewer, threads have made an end before processes have begun
+_LOOKED_AT = 16
 _PRELOAD = ("annotruth.fusion.folder.masks", "annotruth.fusion._em.ready")
 
 
@@ -58,7 +60,7 @@ class FolderRun:
     ) -> None:
         self._kind, self._source, self._truth, self._output = kind, source, truth, output
         self._cluster = cluster
-        self._across = cluster or partial(map_in_threads, n_threads=thread_count())
+        self._across: MapFunction = cluster or map
         self._progress = progress or (lambda stage, done, total: None)
         self._work = _CaseWork(estimator, None if truth is None else "truth", output)
         self._set_aside: list[SetAside] = []
@@ -67,8 +69,7 @@ class FolderRun:
 
     def __call__(self, overwrite: bool, opened: ExitStack | None = None) -> tuple[Fusion, dict[str, Any]]:
         """Fuse; give the fusion, and what else is to be noted. Processes are opened where something closes them."""
-        wanted = opened is not None and self._cluster is None and thread_count() > 1 and _has_many_files(self._source)
-        opened = opened if wanted and prepare_workers(_PRELOAD) else None  # while files are looked at
+        jobs, processes = thread_count(), self._open_workers(opened)
         tell = partial(self._progress, "Reading")
         annotations, problems = self._kind.load_sound(self._source, self._truth, tell, self._across)
         self._set_aside += [SetAside(problem.case, str(problem)) for problem in problems]
@@ -77,7 +78,7 @@ class FolderRun:
             raise InputError(f"{self._truth}: the folder holds the truth of no case that can be fused. {reason}")
         check_settings(self._work.estimator, annotations)
         fresh_folder(self._output, overwrite)
-        self._share_work(annotations, opened)
+        self._share_work(annotations, jobs, processes)
         with noting_warnings() as noted:
             by_case = self._work.estimator.scope == "case"
             fused, patterns = self._fuse_each(annotations) if by_case else self._fuse_all(annotations)
@@ -93,23 +94,30 @@ class FolderRun:
         }
         return Fusion(fused, self._output, self._set_aside, noted), more
 
-    def _share_work(self, annotations: Annotations, opened: ExitStack | None) -> None:
-        """Let threads work on as many cases at a time as memory allows, or processes, unless a cluster does."""
+    def _open_workers(self, opened: ExitStack | None) -> bool:
+        """Let processes read, where they do so sooner than threads, otherwise threads, unless a cluster does."""
+        jobs = thread_count()
+        if self._cluster is not None or jobs == 1:
+            return False
+        n_masks, pixels = _look_at_masks(self._source)
+        many_small = pixels <= _SMALL_PIXELS and n_masks * (_FILE + pixels) >= _MANY_PIXELS
+        if opened is None or not many_small or not prepare_workers(_PRELOAD):
+            self._across = partial(map_in_threads, n_threads=jobs if pixels >= _FILE else 1)
+            return False
+        opened.callback(remove_halves, self._output)  # of workers that are killed when this process is stopped
+        limit, workers = usual_limit() // jobs, opened.enter_context(open_workers(jobs, _PRELOAD))
+        self._across = lambda work, tasks: workers(partial(_in_process, limit, work), tasks)
+        return True
+
+    def _share_work(self, annotations: Annotations, jobs: int, processes: bool) -> None:
+        """Let threads work on as many cases at a time as memory allows, unless processes or a cluster do."""
         sizes = [prod(annotations.shape(index)) for index in range(len(annotations))]
-        if self._cluster is not None:
+        bytes_each = max(sizes) * (len(annotations.raters) + _BYTES_PER_CLASS * len(annotations.classes))
+        allowed = max(1, _MAX_BYTES_AT_WORK // bytes_each)
+        if self._cluster is not None or (processes and allowed >= jobs and not has_kept(len(annotations))):
             return
-        n_raters = len(annotations.raters)
-        bytes_each = max(sizes) * (n_raters + _BYTES_PER_CLASS * len(annotations.classes))
-        jobs = min(thread_count(), max(1, _MAX_BYTES_AT_WORK // bytes_each))
-        many_small = max(sizes) <= _SMALL_PIXELS and sum(sizes) * n_raters >= _MANY_BYTES
-        if opened is not None and jobs > 1 and many_small and not has_kept(len(annotations)):
-            opened.callback(remove_halves, self._output)  # of workers that are killed when this process is stopped
-            workers = opened.enter_context(open_workers(jobs, _PRELOAD))
-            there = partial(_in_process, usual_limit() // jobs, sum(sizes))
-            self._across = lambda work, tasks: workers(partial(there, work), tasks)
-        else:
-            expect_pixels(sum(sizes))
-            self._across = partial(map_in_threads, n_threads=jobs)
+        expect_pixels(sum(sizes))
+        self._across = partial(map_in_threads, n_threads=min(jobs, allowed) if max(sizes) >= _FILE else 1)
 
     def _fuse_all(self, annotations: Annotations) -> tuple[FusionEstimator, list[Patterns]]:
         """Learn from all cases at once, and write each as soon as its truth is known for good."""
@@ -255,18 +263,17 @@ def _guarded(work: Callable[..., Any], task: tuple[Any, ...]) -> Any:
         return SetAside(name, f"Item {name}: there is not enough memory to fuse it.")
 
 
-def _has_many_files(folder: Path) -> bool:
-    """Whether there are so many masks that processes may be worth their start."""
-    return len(list(islice(folder.glob("*/*/*"), _MANY_FILES))) == _MANY_FILES
+def _look_at_masks(folder: Path) -> tuple[int, int]:
+    """Give how many masks there are in a case folder, and the pixels of the largest of some."""
+    files = [file for file in (folder / RATERS_FOLDER).glob("*/*") if suffix_of(file) is not None]
+    pixels = 0
+    for file in files[:: max(1, len(files) // _LOOKED_AT)]:
+        with suppress(InputError):  # which is told of later
+            pixels = max(pixels, prod(mask_header(file, str(file)).shape))
+    return len(files), pixels
 
 
-def _in_process(limit: int, n_pixels: int, work: Callable[[Any], Any], task: Any) -> Any:
+def _in_process(limit: int, work: Callable[[Any], Any], task: Any) -> Any:
     """Do work in a process that keeps so many bytes of masks for the next time it meets the case."""
-    _make_ready(limit, n_pixels)
-    return work(task)
-
-
-@cache
-def _make_ready(limit: int, n_pixels: int) -> None:
     keep_masks_from_now_on(limit)
-    expect_pixels(n_pixels)
+    return work(task)

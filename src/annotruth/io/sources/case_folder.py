@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
 
@@ -215,12 +215,16 @@ def _read_classes(
 ) -> tuple[Pixels, dict[Path, list[int]]]:
     """Read every mask once; give the classes, and the distinct pixel values of each mask that keeps to them."""
     masks = found.layout.masks
+    by_case = [list(of_case) for _, of_case in groupby(masks, key=lambda mask: mask[1])]
     values: dict[Path, list[int]] = {}
-    for done, ((_, _, path), seen) in enumerate(zip(masks, across(_values_or_problem, masks)), 1):
-        if isinstance(seen, Problem):
-            report(seen)
-        else:
-            values[path] = seen
+    done = 0
+    for of_case, answers in zip(by_case, across(_values_or_problems, by_case)):
+        for (_, _, path), seen in zip(of_case, answers):
+            if isinstance(seen, Problem):
+                report(seen)
+            else:
+                values[path] = seen
+        done += len(of_case)
         if progress is not None:
             progress(done, len(masks))
     # Without a usable dataset.json nothing can be said against a value.
@@ -279,12 +283,13 @@ def _mask_values(path: Path, where: str) -> list[int]:
     return [int(value) for value in np.unique(read_mask(path, where))]
 
 
-def _values_or_problem(mask: tuple[str | None, str, Path]) -> list[int] | Problem:
-    rater, case, path = mask
-    problems: list[Problem] = []
-    with reporting(problems.append, path, case, rater):
-        return _mask_values(path, place(path, case, rater))
-    return problems[0]
+def _values_or_problems(masks: Sequence[tuple[str | None, str, Path]]) -> list[list[int] | Problem]:
+    """Give, for each mask of a case, its distinct pixel values or what is wrong with it."""
+    answers: list[list[int] | Problem] = []
+    for rater, case, path in masks:
+        with reporting(answers.append, path, case, rater):
+            answers.append(_mask_values(path, place(path, case, rater)))
+    return answers
 
 
 def _case_annotations(found: Survey, pixels: Pixels) -> Annotations:

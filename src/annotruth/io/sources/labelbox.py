@@ -90,7 +90,7 @@ class _Label:
 
 
 def _files(path: Path) -> list[Path]:
-    return [file for file in files_at(path, "*") if file.suffix.lower() in SUFFIXES]
+    return [file for file in files_at(path, "*.*json*") if file.suffix.lower() in SUFFIXES]
 
 
 def _is_row(row: Any) -> bool:
@@ -100,11 +100,11 @@ def _is_row(row: Any) -> bool:
 def _has_objects(file: Path) -> bool:
     """Whether anything is drawn in a file; a file that cannot be read is told of later."""
     try:
-        rows = [row for _, row in read_json_lines(file, lambda problem: None) if _is_row(row)]
+        rows = (row for _, row in read_json_lines(file, lambda problem: None) if _is_row(row))
+        works = (_listed(project, "labels") for row in rows for project in row["projects"].values())
+        return any(_listed(label.get("annotations"), "objects") for labels in works for label in labels)
     except InputError:
         return False
-    works = (_listed(project, "labels") for row in rows for project in row["projects"].values())
-    return any(_listed(label.get("annotations"), "objects") for labels in works for label in labels)
 
 
 def _listed(content: Any, key: str) -> list[dict[str, Any]]:
@@ -124,7 +124,7 @@ def _labels(path: Path, report: Report, notes: list[str]) -> Iterator[_Label]:
                 for project in row["projects"].values():
                     for count, label in enumerate(_listed(project, "labels"), 1):
                         details = label.get("label_details") or {}
-                        unsigned += "created_by" not in details
+                        unsigned += not details.get("created_by")
                         rater = str(details.get("created_by") or f"{project.get('name') or file.stem}, label {count}")
                         annotations = label["annotations"]
                         if "frames" in annotations:
