@@ -99,6 +99,7 @@ def test_predictions_and_ensembles_are_refined_once_at_the_end():
     np.testing.assert_array_equal(models[0].predict(images[:2], crf=field), refined.argmax(axis=1))
     together = Ensemble(models).predict_proba(images[:2], crf=True)
     np.testing.assert_allclose(together[0], DenseCRF().refine(np.mean(plain, axis=0)[0], images[0]), atol=1e-6)
+    np.testing.assert_array_equal(Ensemble(models).predict_proba(annotations.take([0, 1]), crf=True), together)
     with pytest.raises(InputError, match="crf must be True, False or a DenseCRF"):
         models[0].predict_proba(images[:2], crf="much")
 

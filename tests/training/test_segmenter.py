@@ -325,6 +325,15 @@ def test_images_of_different_spacing_are_trained_at_the_median_and_predicted_on_
     assert model.predict(coarse[None], spacing=(2, 1)).shape == (1, 8, 12)
 
 
+def test_annotations_give_their_images_and_spacing(apart, at_one_spacing):
+    model, cases = at_one_spacing, apart.take([0, 1])
+    images, spacing = [cases.item_image(0), cases.item_image(1)], [cases.spacing(0), cases.spacing(1)]
+    for ask in (model.predict_proba, model.predict, lambda *given, **more: model.sample(*given, n=2, **more)):
+        for ours, theirs in zip(ask(cases), ask(images, spacing=spacing), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_array_equal(model.confusion(cases), model.confusion(images, spacing=spacing))
+
+
 def test_everything_a_model_is_asked_comes_on_the_images_own_grid(apart, at_one_spacing):
     model, coarse, spacing = at_one_spacing, apart.item_image(0), (2.0, 1.0)
     assert model.sample(coarse[None], 3, spacing=spacing).shape == (3, 1, 8, 12)

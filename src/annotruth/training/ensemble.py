@@ -13,6 +13,7 @@ from annotruth.errors import InputError, shorten
 from annotruth.training.classifier import Classifier
 from annotruth.training.dense_crf import CRF, refine_all
 from annotruth.training.folds import fold_folders
+from annotruth.training.inputs import images_and_spacing
 from annotruth.training.segmenter import Segmenter
 from annotruth.training.storage import MODEL_FILE, RUN_FILE, read_facts
 
@@ -81,7 +82,7 @@ class Ensemble:
         mean = [one / count for one in total] if isinstance(total, list) else total / count
         if not crf:
             return mean
-        refined = refine_all(crf, mean, X, options.get("spacing"))
+        refined = refine_all(crf, mean, *images_and_spacing(X, options.get("spacing")))
         return np.stack(refined) if isinstance(mean, np.ndarray) else refined
 
     def predict(self, X: Any, **options: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,19 @@ from annotruth.data.annotations import Annotations
 from annotruth.data.answers import class_name, sort_answers
 from annotruth.errors import InputError
 from annotruth.fusion.gold import Gold, GoldMasks
+from annotruth.training.resample import Spacings
 from annotruth.validation import MISSING_LABEL, MISSING_PIXEL
+
+Images = np.ndarray | Sequence[np.ndarray] | Annotations
+"""Images (channels, *spatial), or annotations that carry them and their spacing."""
+
+
+def images_and_spacing(images: Images, spacing: Spacings) -> tuple[np.ndarray | Sequence[np.ndarray], Spacings]:
+    """Images and their spacing, taken from annotations that carry them."""
+    if not isinstance(images, Annotations):
+        return images, spacing
+    every = range(len(images))
+    return [images.item_image(index) for index in every], spacing or [images.spacing(index) for index in every]
 
 
 def to_annotations(items: np.ndarray, names: list[str], answers: Any) -> tuple[Annotations, np.ndarray]:

@@ -16,6 +16,7 @@ from annotruth.methods.inference import predict_options, sample_drawings
 from annotruth.methods.protocols import PredictsRaters
 from annotruth.training.dense_crf import CRF, refine_all
 from annotruth.training.diagnostics import warn_of_small_images
+from annotruth.training.inputs import Images, images_and_spacing
 from annotruth.training.plan import Plan
 from annotruth.training.rater_counts import mean_matrices
 from annotruth.training.resample import Spacings, back_on_grid, grid_size, resampled, spacings
@@ -39,7 +40,7 @@ class PredictionMixin:
     @torch.no_grad()
     def predict_proba(
         self,
-        images: np.ndarray | Sequence[np.ndarray],
+        images: Images,
         *,
         spacing: Spacings = None,
         recurrence: int | None = None,
@@ -48,8 +49,9 @@ class PredictionMixin:
     ) -> Any:
         """Probabilities of the true class: (items, classes, *spatial) float32 for images (items, channels, *spatial).
 
-        A list of images of different sizes gives a list. A model that was trained with ``augment`` looks at each image
-        in all the ways in which the plan lets it be mirrored, and gives the mean.
+        A list of images of different sizes gives a list. Annotations give their images, and their spacing where none is
+        named. A model that was trained with ``augment`` looks at each image in all the ways in which the plan lets it
+        be mirrored, and gives the mean.
 
         Parameters
         ----------
@@ -64,6 +66,7 @@ class PredictionMixin:
         """
         check_is_fitted(self, "annotators_")
         options = predict_options(self.method_, self.raters_, recurrence=recurrence, confidences=confidences)
+        images, spacing = images_and_spacing(images, spacing)
         tensors = self._standardise_all(images, spacing)
         probabilities, sizes = [], []
         for image, tensor in zip(images, tensors):
@@ -74,7 +77,7 @@ class PredictionMixin:
         probabilities = refine_all(crf, probabilities, images, spacing)
         return np.stack(probabilities) if len({p.shape for p in probabilities}) == 1 else probabilities
 
-    def predict(self, images: np.ndarray | Sequence[np.ndarray], **options: Any) -> Any:
+    def predict(self, images: Images, **options: Any) -> Any:
         """The most likely class at every pixel: (items, *spatial) uint8; arguments are those of ``predict_proba``."""
         probabilities = self.predict_proba(images, **options)
         if isinstance(probabilities, np.ndarray):
@@ -82,9 +85,7 @@ class PredictionMixin:
         return [p.argmax(axis=0).astype(np.uint8) for p in probabilities]
 
     @torch.no_grad()
-    def sample(
-        self, images: np.ndarray | Sequence[np.ndarray], n: int, seed: int = 0, *, spacing: Spacings = None
-    ) -> Any:
+    def sample(self, images: Images, n: int, seed: int = 0, *, spacing: Spacings = None) -> Any:
         """What n people might draw on each image: (n, items, *spatial) uint8.
 
         Where the method learns how each rater errs, a drawing is what one of them would draw, picked at random, with
@@ -100,6 +101,7 @@ class PredictionMixin:
         check_is_fitted(self, "annotators_")
         if n < 1:
             raise InputError(f"n is how many drawings to make of each image, at least 1, not {n}.")
+        images, spacing = images_and_spacing(images, spacing)
         drawings = [
             self._sample_one(tensor, np.shape(image)[1:], position, n, seed)
             for position, (image, tensor) in enumerate(zip(images, self._standardise_all(images, spacing)))
@@ -133,7 +135,7 @@ class PredictionMixin:
         return back_on_grid(maps[0], image.shape[1:]) if maps.ndim == 4 + self._spec.dims else None
 
     @torch.no_grad()
-    def confusion(self, images: np.ndarray | Sequence[np.ndarray], *, spacing: Spacings = None) -> np.ndarray:
+    def confusion(self, images: Images, *, spacing: Spacings = None) -> np.ndarray:
         """Every rater's confusion on each of these images: (items, raters, classes, classes).
 
         Pixel matrices are averaged with the estimated truth as weight; where the method has one matrix per rater, every
@@ -141,7 +143,7 @@ class PredictionMixin:
         """
         if not self.method_.learns_annotators:
             return np.broadcast_to(self.confusion_, (len(images), *self.confusion_.shape)).copy()
-        tensors = self._standardise_all(images, spacing)
+        tensors = self._standardise_all(*images_and_spacing(images, spacing))
         matrices = partial(self.method_.confusion, self.module_)
         sums = [mean_matrices(matrices, self.module_, tensor, self.plan_.patch_size) for tensor in tensors]
         return np.stack([rows / np.maximum(weights, 1e-9)[:, None] for rows, weights in sums])
