@@ -12,7 +12,7 @@ from annotruth.methods.base import Batch, DataSpec
 from annotruth.methods.options import check_not_negative
 from annotruth.methods.registry import register
 from annotruth.methods.two_stage.adversarial import Adversarial, Judged, JudgedModel
-from annotruth.nn import is_labelled, noisy_label_loss, unet
+from annotruth.nn import dice_loss, is_labelled, noisy_label_loss, unet
 from annotruth.nn.labels import one_hot
 
 FEATURES = 16
@@ -83,6 +83,7 @@ class BEAL(Adversarial[JudgedModel]):
         scores, edges = model.truth.network.draw(batch.images)
         log_truth, vote, edges = scores.log_softmax(dim=1), batch.labels[:, 0], edges.sigmoid()
         loss, likelihood = noisy_label_loss(log_truth, model.rater_confusion(batch), batch.labels)
+        loss = loss + dice_loss(log_truth, vote)  # as all that learn from the vote
         labelled, contour = is_labelled(vote, log_truth.shape[1]), blurred_contour(vote, log_truth.shape[1])
         off = ((edges - contour) ** 2).squeeze(1) * labelled
         loss = loss + self.boundary * off.sum() / labelled.sum().clamp_min(1)
