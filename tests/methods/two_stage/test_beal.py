@@ -13,6 +13,7 @@ from annotruth.errors import InputError
 from annotruth.methods import Batch, DataSpec, make_method
 from annotruth.methods.two_stage.beal import BLUR, blurred_contour
 from annotruth.metrics import soft_dice
+from annotruth.nn import dice_loss
 from annotruth.simulate import noisy_digits, simulate_masks
 
 
@@ -47,7 +48,7 @@ def test_the_loss_adds_mask_boundary_and_what_is_found_out():
     entropy = nn.functional.cross_entropy(scores.movedim(1, -1)[known], vote[known].long())
     real = {"boundary": contour, "entropy": torch.zeros(2, 2, 9, 8)}
     judged = method.judged(model, real, {"boundary": edges, "entropy": -truth * truth.log()}, known, 0.5)
-    expected = entropy + 0.5 * ((edges - contour)[:, 0][known] ** 2).mean() + judged
+    expected = entropy + dice_loss(truth.log(), vote) + 0.5 * ((edges - contour)[:, 0][known] ** 2).mean() + judged
     loss, likelihood = method.loss(model, batch, 0.5)
     torch.testing.assert_close(loss, expected)
     torch.testing.assert_close(likelihood, entropy)

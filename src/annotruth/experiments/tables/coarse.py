@@ -130,7 +130,7 @@ ACDC = Experiment(
     full=coarse_acdc.FULL,
     quick=coarse_acdc.QUICK,
     findings=(
-        close_to("coarse-cm", "clean", {"strokes": 0.05}),
+        close_to("coarse-cm", "clean", {"strokes": 0.04}),
         leads("coarse-cm", "partial-ce", 0.0, "dice"),
         above_others("coarse-cm", besides=("clean",)),
     ),

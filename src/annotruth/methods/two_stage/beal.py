@@ -83,7 +83,8 @@ class BEAL(Adversarial[JudgedModel]):
         scores, edges = model.truth.network.draw(batch.images)
         log_truth, vote, edges = scores.log_softmax(dim=1), batch.labels[:, 0], edges.sigmoid()
         loss, likelihood = noisy_label_loss(log_truth, model.rater_confusion(batch), batch.labels)
-        loss = loss + dice_loss(log_truth, vote)  # as all that learn from the vote
+        if self.domains == "one":  # as all that learn from the vote; in two, it makes sure of the labelled one alone
+            loss = loss + dice_loss(log_truth, vote)
         labelled, contour = is_labelled(vote, log_truth.shape[1]), blurred_contour(vote, log_truth.shape[1])
         off = ((edges - contour) ** 2).squeeze(1) * labelled
         loss = loss + self.boundary * off.sum() / labelled.sum().clamp_min(1)
