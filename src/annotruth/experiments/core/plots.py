@@ -49,6 +49,7 @@ def _marks(table: dict[str, Any]) -> Figure:
             axes.locator_params(axis="x", nbins=5)  # more of them run into each other
             axes.set_title(setting, fontsize=10)
             axes.set_xlabel(f"{metric['title']} ({metric['better']} is better)")
+            axes.set_visible(any(metric["name"] in row for row in rows))  # where the truth is not known, say
         for axes, (title, names) in zip(line[len(alone) :], series.items()):
             _steps(axes, rows, names)
             axes.set_title(setting, fontsize=10)
