@@ -27,6 +27,7 @@ DATASET_FILE = "dataset.json"
 GRID_TOLERANCE = 1e-3
 """How far entries of two affines may lie apart: writers round differently."""
 _NO_CLASS = 254
+_FORMATS = {suffix: format for format in FORMATS for suffix in format.SUFFIXES}
 
 
 def suffix_of(path: str | Path) -> str | None:
@@ -40,16 +41,16 @@ def suffix_of(path: str | Path) -> str | None:
     return _suffix_of_name(os.path.basename(path))  # of thousands of files, quicker than by a Path
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=2**16)
 def _suffix_of_name(name: str) -> str | None:
-    matching = [suffix for suffix in SUFFIXES if name.lower().endswith(suffix) and len(name) > len(suffix)]
-    return name[-len(max(matching, key=len)) :] if matching else None
+    lowered = name.lower()
+    lengths = [len(suffix) for suffix in SUFFIXES if lowered.endswith(suffix) and len(name) > len(suffix)]
+    return name[-max(lengths) :] if lengths else None
 
 
 def format_of(path: str | Path) -> Format:
     """Give the format of a file whose suffix is known."""
-    suffix = (suffix_of(path) or "").lower()
-    return next(format for format in FORMATS if suffix in format.SUFFIXES)
+    return _FORMATS[(suffix_of(path) or "").lower()]
 
 
 def case_of(path: str | Path) -> str:
