@@ -26,7 +26,8 @@ def images_and_spacing(images: Images, spacing: Spacings) -> tuple[np.ndarray | 
     if not isinstance(images, Annotations):
         return images, spacing
     every = range(len(images))
-    return [images.item_image(index) for index in every], spacing or [images.spacing(index) for index in every]
+    own = [images.spacing(index) for index in every]
+    return [images.item_image(index) for index in every], own if spacing is None else spacing
 
 
 def to_annotations(items: np.ndarray, names: list[str], answers: Any) -> tuple[Annotations, np.ndarray]:

@@ -41,7 +41,7 @@ _MAX_BYTES_AT_WORK, _BYTES_PER_CLASS = 2**30, 8  # of the cases that threads hav
 _FILE = 2**16  # pixels that are worked on in the time a file takes to be opened, in which threads wait for each other
 _SMALL_PIXELS = 2**20  # of a mask; on larger ones threads work beside each other
 _MANY_PIXELS = 2**28  # of such masks, and their files; of fewer, threads have made an end before processes have begun
-_LOOKED_AT = 16
+_LOOKED_AT = 16  # masks, to tell how large they are
 _PRELOAD = ("annotruth.fusion.folder.masks", "annotruth.fusion._em.ready")
 
 
@@ -102,7 +102,7 @@ class FolderRun:
         n_masks, pixels = _look_at_masks(self._source)
         many_small = pixels <= _SMALL_PIXELS and n_masks * (_FILE + pixels) >= _MANY_PIXELS
         if opened is None or not many_small or not prepare_workers(_PRELOAD):
-            self._across = partial(map_in_threads, n_threads=jobs if pixels >= _FILE else 1)
+            self._across = partial(map_in_threads, n_threads=1 if 0 < pixels < _FILE else jobs)
             return False
         opened.callback(remove_halves, self._output)  # of workers that are killed when this process is stopped
         limit, workers = usual_limit() // jobs, opened.enter_context(open_workers(jobs, _PRELOAD))
@@ -264,7 +264,7 @@ def _guarded(work: Callable[..., Any], task: tuple[Any, ...]) -> Any:
 
 
 def _look_at_masks(folder: Path) -> tuple[int, int]:
-    """Give how many masks there are in a case folder, and the pixels of the largest of some."""
+    """Give how many masks there are in a case folder, and the pixels of the largest of some; 0 elsewhere."""
     files = [file for file in (folder / RATERS_FOLDER).glob("*/*") if suffix_of(file) is not None]
     pixels = 0
     for file in files[:: max(1, len(files) // _LOOKED_AT)]:
