@@ -77,7 +77,6 @@ TESTED_ELSEWHERE = {
     "io/dicom_files.py": "io/sources/test_dicom.py",
     "io/sources/checks.py": "io/sources/test_sources.py",
     "io/volumes.py": "io/sources/test_slicer.py",
-    "methods/base.py": "methods/test_contract.py",
     "metrics/__init__.py": "metrics/test_registry.py",  # a list of names
     "nn/__init__.py": "nn/test_labels.py",  # a list of names, of which an old one warns
     "reporting/content.py": "reporting/test_reporting.py",

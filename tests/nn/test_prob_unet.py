@@ -54,13 +54,13 @@ def gaussian_divergence(mean: Tensor, deviation: Tensor, to_mean: Tensor, to_dev
 
 
 @pytest.mark.parametrize("beta", [0.0, 1.0, 10.0])
-def test_the_loss_is_likelihood_plus_divergence_by_hand(model, images, labels, beta):
+def test_the_loss_is_likelihood_dice_and_divergence_by_hand(model, images, labels, beta):
     prior = torch.tensor([0.5, -1.0]), torch.tensor([1.5, 0.7])
     posterior = torch.tensor([-0.3, 2.0]), torch.tensor([1e-12, 1e-12])  # as good as a point, so nothing is random
     model.prior, model.posterior = Fixed(*prior), Fixed(*posterior)
     loss, bound = model.loss(images, labels, beta)
     probabilities = model.drawings(images, ((posterior[0] - prior[0]) / prior[1])[None])[0]
-    nats, drawings, given = 0.0, 0, 0
+    nats, drawings, given, overlap, area = 0.0, 0, 0, [0.0, 0.0], [0.0, 0.0]
     for item in range(2):
         for rater in range(3):
             drawings += bool((labels[item, rater] != 255).any())
@@ -68,9 +68,14 @@ def test_the_loss_is_likelihood_plus_divergence_by_hand(model, images, labels, b
                 label = int(labels[item, rater, row, column])
                 nats -= math.log(probabilities[item, label, row, column].item())
                 given += 1
+                for part in (1, 2):
+                    said = probabilities[item, part, row, column].item()
+                    overlap[part - 1] += said * (label == part)
+                    area[part - 1] += said + (label == part)
     assert drawings == 5
+    of_dice = 1 - sum((2 * both + 1) / (each + 1) for both, each in zip(overlap, area)) / 2
     divergence = drawings * gaussian_divergence(*posterior, *prior)
-    assert loss.item() == pytest.approx((nats + beta * divergence) / given, rel=1e-4)
+    assert loss.item() == pytest.approx((nats + beta * divergence) / given + of_dice, rel=1e-4)
     assert bound.item() == pytest.approx((nats + divergence) / given, rel=1e-4)
     assert not bound.requires_grad
 
@@ -79,9 +84,9 @@ def test_the_divergence_is_that_of_pytorch_from_posterior_to_prior(model, images
     for encoder in (model.prior, model.posterior):
         nn.init.normal_(encoder.head.weight)  # far from the start, where all Gaussians are alike
     torch.manual_seed(0)
-    without, _ = model.loss(images, labels, beta=0.0)
+    without, bound = model.loss(images, labels, beta=0.0)
     torch.manual_seed(0)
-    with_divergence, bound = model.loss(images, labels, beta=1.0)
+    with_divergence, same_bound = model.loss(images, labels, beta=1.0)
     prior, total = model.prior(images), 0.0
     for item in range(2):
         for rater in range(3):
@@ -90,7 +95,7 @@ def test_the_divergence_is_that_of_pytorch_from_posterior_to_prior(model, images
                 total += kl_divergence(model.posterior(shown), Normal(prior.mean[item], prior.stddev[item])).sum()
     assert total > 0.1
     torch.testing.assert_close(with_divergence - without, total / (labels != 255).sum())
-    torch.testing.assert_close(with_divergence, bound)
+    torch.testing.assert_close(bound, same_bound)  # whatever beta is
 
 
 def test_the_bound_is_one(model, images, labels):

@@ -20,15 +20,20 @@ from annotruth.methods.protocols import ONE_STAGE, Stages
 from annotruth.nn import (
     Confusion,
     IdentityAnnotators,
+    IdentityConfusion,
     NetworkPlan,
     classifier_network,
     dice_loss,
+    dice_loss_of_raters,
     noisy_label_loss,
     plan_network,
     unet,
 )
 from annotruth.nn.backbones import DEFAULT_SIDE
 from annotruth.renamed import old_names
+
+HEAD_START = 0.2
+"""Share of the training that is a head start, for methods that need one."""
 
 Task = Literal["masks", "labels"]
 """Masks are learnt by a segmenter, one label per item by a classifier."""
@@ -136,6 +141,9 @@ class Method(Generic[M]):
     """Whether the loss makes matrices as diffuse as labels allow, so that too much of it may make them too diffuse."""
     learns_overlap: ClassVar[bool] = False
     """Whether the loss of masks adds their Dice to the likelihood; where there is one mask to learn for each item."""
+    head_start: ClassVar[float] = 0.0
+    """Share of the training in which masks are first learnt at their word, and by overlap: :data:`HEAD_START`, or none.
+    Explained by raters' errors, or by chance, from the first step on, a small structure may be lost for good."""
     annotator_rate: ClassVar[float] = 1.0
     """The annotator model's learning rate, as a multiple of the truth model's."""
 
@@ -193,6 +201,16 @@ class Method(Generic[M]):
         if self.learns_overlap and batch.labels.ndim > 2:
             loss = loss + dice_loss(log_truth, batch.labels[:, 0])
         return loss, likelihood
+
+    def training_loss(self, model: M, batch: Batch, progress: float) -> tuple[Tensor, Tensor]:
+        """:meth:`loss` as it is trained by: masks may have a head start before it."""
+        if batch.labels.ndim == 2 or progress >= self.head_start:
+            return self.loss(model, batch, progress)
+        log_truth = model.log_truth(batch.images)
+        word = IdentityConfusion(batch.labels.shape[1], log_truth.shape[1])
+        loss, likelihood = noisy_label_loss(log_truth, word, batch.labels)
+        everybody = log_truth.unsqueeze(1).expand(-1, batch.labels.shape[1], *log_truth.shape[1:])
+        return loss + dice_loss_of_raters(everybody, batch.labels), likelihood
 
     @property
     def stages(self) -> Stages:

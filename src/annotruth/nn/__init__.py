@@ -48,7 +48,7 @@ from annotruth.nn.labels import (
     sum_over_processes,
     training_together,
 )
-from annotruth.nn.losses import dice_loss, noisy_label_loss, smoothness_loss
+from annotruth.nn.losses import dice_loss, dice_loss_of_raters, noisy_label_loss, smoothness_loss
 from annotruth.nn.monai_networks import monai_network
 from annotruth.nn.plan import NetworkPlan, plan_network
 from annotruth.nn.prob_unet import ProbabilisticUNet
@@ -92,6 +92,7 @@ __all__ = [
     "classifier_network",
     "decay_and_add_",
     "dice_loss",
+    "dice_loss_of_raters",
     "identity_scores",
     "is_labelled",
     "item_embedding",

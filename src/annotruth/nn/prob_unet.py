@@ -16,7 +16,7 @@ from torch.distributions import Normal, kl_divergence
 from annotruth.nn.backbones import unet
 from annotruth.nn.confusion import IdentityConfusion, one_pixel_axis
 from annotruth.nn.labels import one_hot
-from annotruth.nn.losses import noisy_label_loss
+from annotruth.nn.losses import dice_loss, noisy_label_loss
 from annotruth.nn.noise import even_noise
 from annotruth.nn.plan import NetworkPlan
 from annotruth.validation import MISSING_PIXEL
@@ -106,9 +106,10 @@ class ProbabilisticUNet(nn.Module):
     def loss(self, images: Tensor, labels: Tensor, beta: float = 1.0) -> tuple[Tensor, Tensor]:
         """The loss to minimise, and the negative evidence lower bound, each per label given.
 
-        For every drawing given, a point is drawn from its posterior; the loss is the negative log-likelihood of the
-        drawing made from that point, plus ``beta`` times the divergence of the posterior from the prior. With a beta
-        of 1 this is the bound: on average never below the negative log-likelihood of the drawings.
+        For every drawing given, a point is drawn from its posterior. The loss is the negative log-likelihood of the
+        drawing made from that point, plus one minus its Dice, without which small structures are learnt late or never,
+        plus ``beta`` times the divergence of the posterior from the prior. The bound leaves the Dice out, with a beta
+        of 1: on average it is never below the negative log-likelihood of the drawings.
 
         Parameters
         ----------
@@ -124,7 +125,8 @@ class ProbabilisticUNet(nn.Module):
         negative, _ = noisy_label_loss(log_drawn, word, one_pixel_axis(drawn, 1)[:, None])
         divergence = kl_divergence(posterior, _normal(prior.mean[item], prior.stddev[item])).sum()
         divergence = divergence / (drawn != MISSING_PIXEL).sum().clamp_min(1)
-        return negative + beta * divergence, (negative + divergence).detach()
+        overlap = dice_loss(log_drawn, one_pixel_axis(drawn, 1))
+        return negative + overlap + beta * divergence, (negative + divergence).detach()
 
     def _log_drawings(self, images: Tensor, noise: Tensor) -> Iterator[Tensor]:
         """Log-probabilities (batch, classes, *spatial) for one row of noise after the other."""

@@ -19,6 +19,7 @@ import torch
 from annotruth.data.annotations import Annotations
 from annotruth.errors import AnnotruthWarning
 from annotruth.methods import Batch, DataSpec, Task, make_method
+from annotruth.methods.base import HEAD_START
 from annotruth.nn import plan_network
 from annotruth.simulate import label_group, noisy_digits, simulate_labels, simulate_masks
 from annotruth.training.classifier import Classifier
@@ -81,9 +82,9 @@ def check_builds_and_gives_gradients(name: str, task: Task, **options: Any) -> N
     for classes in (2, 5):
         for dims in (2, 3) if task == "masks" else (0, 2):
             method, model, batch = random_batch(name, task, classes, dims, **options)
-            for progress in (0.0, 0.5, 1.0):
+            for progress in (0.0, HEAD_START, 0.5, 1.0):
                 model.zero_grad()
-                loss, likelihood = method.loss(model, batch, progress)
+                loss, likelihood = method.training_loss(model, batch, progress)
                 assert torch.isfinite(loss), f"the loss is {loss} at {progress}"
                 assert loss.shape == likelihood.shape == (), "loss and likelihood are numbers"
                 loss.backward()

@@ -72,7 +72,7 @@ class MethodModule(L.LightningModule):
 
     def training_step(self, batch: Batch, batch_index: int) -> Tensor:
         self._positions, self._names_raters = batch.positions, batch.raters is not None
-        loss, likelihood = self.method.loss(self.model, batch, self.progress)
+        loss, likelihood = self.method.training_loss(self.model, batch, self.progress)
         n_labels = _count_labels(batch.labels)
         weight = self._weight(n_labels, loss)
         self._explained, self._n_labels = self._explained + likelihood * n_labels, self._n_labels + n_labels

@@ -15,7 +15,7 @@ from annotruth.metrics import dice, ged
 pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
 
 
-def test_the_loss_is_likelihood_and_divergence_by_loops():
+def test_the_loss_is_likelihood_dice_and_divergence_by_loops():
     torch.manual_seed(0)
     method = make_method("pionono", "masks", {"latent": 2, "beta": 0.5})
     model = method.build(DataSpec(channels=1, raters=3, classes=2, dims=2), torch.nn.Conv2d(1, 2, 1))
@@ -24,7 +24,7 @@ def test_the_loss_is_likelihood_and_divergence_by_loops():
     with torch.no_grad():
         model.truth.spreads.fill_(-30.0)  # as good as a point, so nothing is random
         loss, likelihood = method.loss(model, Batch(images, labels), 1.0)
-        raters, negative, divergence, given = model.truth.gaussians(), 0.0, 0.0, 0
+        raters, negative, divergence, given, overlap, area = model.truth.gaussians(), 0.0, 0.0, 0, 0.0, 0.0
         prior = MultivariateNormal(torch.zeros(2), 4 * torch.eye(2))
         for item, rater in ((0, 0), (0, 2), (1, 0), (1, 1), (1, 2)):
             own = MultivariateNormal(raters.mean[rater], raters.stddev[rater].square().diag())
@@ -33,9 +33,12 @@ def test_the_loss_is_likelihood_and_divergence_by_loops():
             for pixel, label in enumerate(labels[item, rater].flatten().tolist()):
                 if label != 255:
                     negative, given = negative - logs[label, pixel].item(), given + 1
+                    said = logs[1, pixel].exp().item()
+                    overlap, area = overlap + said * label, area + said + label
     assert given == 42
     assert likelihood.item() == pytest.approx(negative / given, rel=0.01)
-    assert loss.item() == pytest.approx((negative + 0.5 * divergence) / given, rel=0.01)
+    of_dice = 1 - (2 * overlap + 1) / (area + 1)
+    assert loss.item() == pytest.approx((negative + 0.5 * divergence) / given + of_dice, rel=0.01)
 
 
 def test_what_a_rater_draws_on_a_new_image_is_told_better_than_by_the_mean(fit_moods, moods):

@@ -15,7 +15,7 @@ from annotruth.methods.anchor.model import UNDECIDED, AnchoredModel
 from annotruth.methods.base import Batch
 from annotruth.methods.protocols import Stages
 from annotruth.methods.warmup import loss_at_their_word
-from annotruth.nn import class_index, dice_loss, is_labelled, noisy_label_loss
+from annotruth.nn import class_index, dice_loss, dice_loss_of_raters, is_labelled, noisy_label_loss
 from annotruth.nn.labels import one_hot
 from annotruth.validation import MISSING_PIXEL
 
@@ -64,7 +64,7 @@ class Anchored(Stages):
         with torch.set_grad_enabled(torch.is_grad_enabled() and int(model.anchor) == UNDECIDED):
             drawings, features = model.annotators.foretell(batch.images)
         at_their_word, likelihood = loss_at_their_word(log_truth, batch.labels)
-        at_their_word = at_their_word + _overlap_of_raters(
+        at_their_word = at_their_word + dice_loss_of_raters(
             log_truth.unsqueeze(1).expand(-1, batch.labels.shape[1], *log_truth.shape[1:]), batch.labels
         )
         if int(model.anchor) == UNDECIDED:
@@ -116,14 +116,7 @@ def drawing_loss(drawings: Tensor, labels: Tensor) -> Tensor:
     classes = drawings.shape[2]
     given = is_labelled(labels, classes)
     said = drawings.gather(2, class_index(labels, classes).unsqueeze(2)).squeeze(2)
-    return _overlap_of_raters(drawings, labels) - (said * given).sum() / given.sum().clamp_min(1)
-
-
-def _overlap_of_raters(drawings: Tensor, labels: Tensor) -> Tensor:
-    """One minus the Dice of each rater's drawings (batch, raters, classes, *spatial), on average over who labelled."""
-    present = is_labelled(labels, drawings.shape[2]).flatten(2).any(dim=2).any(dim=0)
-    overlap = [dice_loss(drawings[:, rater], labels[:, rater]) for rater in present.nonzero().flatten().tolist()]
-    return torch.stack(overlap).mean() if overlap else drawings.sum() * 0
+    return dice_loss_of_raters(drawings, labels) - (said * given).sum() / given.sum().clamp_min(1)
 
 
 def _overlap_loss(log_truth: Tensor, target: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
+from annotruth.methods.base import HEAD_START, Batch, DataSpec, Method, MethodModel
 from annotruth.methods.registry import register
 from annotruth.nn import Confusion, GlobalConfusion, is_labelled, one_pixel_axis, rater_rows
 
@@ -48,6 +48,7 @@ class CrowdLayerMethod(Method[CrowdLayerModel]):
     summary = "a free linear map per rater behind the network"
     model_class = CrowdLayerModel
     learns_annotators = True
+    head_start = HEAD_START
 
     def annotator_model(self, spec: DataSpec) -> nn.Module:
         return CrowdLayer(spec.raters, spec.classes)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from annotruth.methods.base import Batch, DataSpec, MethodModel
+from annotruth.methods.base import HEAD_START, Batch, DataSpec, MethodModel
 from annotruth.methods.registry import register
 from annotruth.methods.two_stage.majority import Majority
 from annotruth.nn import GlobalAnnotators, noisy_label_loss
@@ -26,6 +26,7 @@ class SharedCM(Majority):
     paper = "Sukhbaatar et al. 2015, with the trace of Tanno et al. 2019"
     summary = "one confusion matrix for all raters together"
     annotator_rate = 3.0
+    head_start = HEAD_START
 
     trace_weight: float = 0.01
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from annotruth.fusion.em import confusion_from_counts
-from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
+from annotruth.methods.base import HEAD_START, Batch, DataSpec, Method, MethodModel
 from annotruth.methods.em.steps import add_counts, cross_entropy, label_posterior, label_shares
 from annotruth.methods.options import check_at_least
 from annotruth.methods.protocols import Stages
@@ -58,6 +58,7 @@ class Alternating(Stages, Method[A]):
 
     model_class = AlternatingModel
     learns_annotators = True
+    head_start = HEAD_START
 
     em_steps: int = 10
 

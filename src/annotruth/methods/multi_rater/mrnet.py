@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from annotruth.data.annotations import Annotations
-from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
+from annotruth.methods.base import HEAD_START, Batch, DataSpec, Method, MethodModel
 from annotruth.methods.multi_rater.prism_model import (
     MAX_CONFIDENCE,
     MIN_CONFIDENCE,
@@ -76,6 +76,7 @@ class MRNet(AnswersQuestions, Method[ExpertnessModel]):
     paper = "Ji et al. 2021"
     summary = "a network told how expert each rater is, by a ConvLSTM"
     tasks = ("masks",)
+    head_start = HEAD_START
     questions = ("confidences",)
 
     def check(self, annotations: Annotations) -> None:

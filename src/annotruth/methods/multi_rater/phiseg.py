@@ -13,7 +13,7 @@ from monai.networks.blocks import Convolution
 from torch import Tensor, nn
 from torch.distributions import Normal, kl_divergence
 
-from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
+from annotruth.methods.base import HEAD_START, Batch, DataSpec, Method, MethodModel
 from annotruth.methods.options import check_at_least, check_not_negative
 from annotruth.methods.protocols import Samples
 from annotruth.methods.registry import register
@@ -213,6 +213,7 @@ class PHiSeg(Samples, Method[PHiSegModel]):
     paper = "Baumgartner et al. 2019"
     summary = "latents at several resolutions: a distribution of drawings from coarse to fine, averaged"
     tasks = ("masks",)
+    head_start = HEAD_START
 
     levels: int = 3
     latent: int = 2

@@ -20,7 +20,7 @@ from annotruth.methods.needs import need_several_raters
 from annotruth.methods.options import check_at_least
 from annotruth.methods.protocols import PredictsRaters, Samples
 from annotruth.methods.registry import register
-from annotruth.nn import class_index, is_labelled, one_pixel_axis, unet
+from annotruth.nn import class_index, dice_loss, is_labelled, one_pixel_axis, unet
 from annotruth.nn.noise import even_noise
 
 FEATURES = 16
@@ -78,8 +78,9 @@ class RaterGaussians(nn.Module):
     def loss(self, images: Tensor, labels: Tensor, beta: float) -> tuple[Tensor, Tensor]:
         """The loss to minimise, and the negative log-likelihood of the drawings at points drawn for them.
 
-        Each is per label given. The divergence of the Gaussians from their prior counts ``beta`` times, once for every
-        drawing, as each has a point of its own.
+        Each is per label given. One minus the drawings' Dice is part of the loss, too: by likelihood alone, small
+        structures are learnt late or never. The divergence of the Gaussians from their prior counts ``beta`` times,
+        once for every drawing, as each has a point of its own.
         """
         item, rater = is_labelled(labels, self.classes).flatten(2).any(dim=2).nonzero(as_tuple=True)
         drawn = one_pixel_axis(labels[item, rater], 1)
@@ -91,7 +92,8 @@ class RaterGaussians(nn.Module):
         said = log_drawn.gather(1, class_index(drawn, self.classes)[:, None])[:, 0]
         negative = -(said * given).sum() / count
         prior = Normal(torch.zeros_like(own.mean), self.prior_deviation, validate_args=False)
-        return negative + beta * kl_divergence(own, prior).sum() / count, negative.detach()
+        loss = negative + dice_loss(log_drawn, drawn) + beta * kl_divergence(own, prior).sum() / count
+        return loss, negative.detach()
 
 
 class PiononoModel(MethodModel):

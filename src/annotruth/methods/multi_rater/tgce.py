@@ -12,7 +12,7 @@ from monai.networks.blocks import Convolution
 from torch import Tensor, nn
 
 from annotruth.errors import InputError
-from annotruth.methods.base import Batch, DataSpec, Method, MethodModel
+from annotruth.methods.base import HEAD_START, Batch, DataSpec, Method, MethodModel
 from annotruth.methods.protocols import FusesLabels
 from annotruth.methods.registry import register
 from annotruth.nn import IdentityAnnotators, class_index, is_labelled, unet
@@ -79,6 +79,7 @@ class TGCE(FusesLabels, Method[ReliabilityModel]):
     summary = "a network by a loss that is cut off where raters seem unreliable"
     tasks = ("masks",)
     model_class = ReliabilityModel
+    head_start = HEAD_START
 
     reliability: Literal["global", "features", "pixel"] = "pixel"
     q: float = 0.5
