@@ -2,7 +2,8 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+# Python compiles what it imports when it does so: compiling all that is installed takes half the installation's time.
+PIP    := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check -c constraints.txt
 
 .PHONY: demo test references hostile soak wheel setup docs tables bench clean
 .DEFAULT_GOAL := demo
@@ -16,7 +17,8 @@ $(VENV)/.installed: $(BIN)/python pyproject.toml constraints.txt
 	$(PIP) -e .
 	@touch $@
 
-$(VENV)/.installed-%: $(VENV)/.installed
+$(VENV)/.installed-%: $(BIN)/python pyproject.toml constraints.txt
+	@echo "Installing annotruth and what '$*' needs into $(VENV) (the first time takes a minute or two) ..."
 	$(PIP) -e '.[$*]'
 	@touch $@
 

@@ -3,6 +3,7 @@
 They train on small digits for an epoch or two.
 """
 
+import gc
 import signal
 
 import pytest
@@ -37,3 +38,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if isinstance(item, pytest.DoctestItem):
             for name in EXPECTED:
                 item.add_marker(pytest.mark.filterwarnings(f"ignore::annotruth.errors.{name}"))
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # what is imported by now stays: collecting garbage need not go through it again and again

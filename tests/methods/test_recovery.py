@@ -12,9 +12,9 @@ from annotruth.simulate import noisy_digits, simulate_masks
 @pytest.mark.parametrize(("seed", "keep"), [(1, "all"), (0, 1)])
 def test_pixel_cm_finds_the_truth_and_the_raters(seed, keep):
     """With all labels, and with one label per image."""
-    images, truth, _ = noisy_digits(80, seed=seed)
+    images, truth, _ = noisy_digits(64, seed=seed)
     simulation = simulate_masks(truth, seed=seed, keep=keep)
-    model = Segmenter("pixel-cm", max_epochs=12, seed=seed, progress=False)
+    model = Segmenter("pixel-cm", max_epochs=10, seed=seed, progress=False)
     model.fit(simulation.annotations(images=images))
     assert model.warnings_ == []
     new, hidden, _ = noisy_digits(60, seed=seed + 100)

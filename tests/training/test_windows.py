@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from annotruth.nn import AnySize
+from annotruth.training import windows
 from annotruth.training.windows import by_windows, mirrored
 
 
@@ -27,10 +28,14 @@ def test_the_mean_over_all_mirror_images(network, axes):
     np.testing.assert_allclose(mirrored(network, axes)(image), by_hand, atol=1e-6)
 
 
-def test_so_many_predictions_as_there_are_mirror_images():
+@pytest.mark.parametrize(("together", "times"), [(windows.TOGETHER, 1), (0, 8)])
+def test_every_mirror_image_is_looked_at_once_small_ones_together(monkeypatch, together, times):
+    monkeypatch.setattr(windows, "TOGETHER", together)
     seen = []
-    mirrored(lambda images: seen.append(images) or images, (0, 1, 2))(torch.randn(1, 1, 2, 3, 4))
-    assert len({tuple(images.flatten().tolist()) for images in seen}) == len(seen) == 8
+    images = torch.randn(2, 1, 2, 3, 4)
+    torch.testing.assert_close(mirrored(lambda part: seen.append(part) or part, (0, 1, 2))(images), images)
+    assert len(seen) == times
+    assert len({tuple(view.flatten().tolist()) for part in seen for view in part.split(2)}) == 8
 
 
 @torch.no_grad()

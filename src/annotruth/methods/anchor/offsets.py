@@ -38,7 +38,8 @@ def border_distances(labels: Tensor, classes: int) -> Tensor:
     tensor([[[ 2.5000,  1.5000,  0.5000, -0.5000, -0.5000,  0.5000,  1.5000]]])
     """
     inside = torch.stack([labels == number for number in range(1, classes)], dim=1)
-    return torch.where(inside, 0.5 - _distance(~inside), _distance(inside) - 0.5).clamp(-REACH, REACH)
+    to_inside, to_outside = _distance(torch.cat([inside, ~inside])).chunk(2)
+    return torch.where(inside, 0.5 - to_outside, to_inside - 0.5).clamp(-REACH, REACH)
 
 
 def _distance(there: Tensor) -> Tensor:
