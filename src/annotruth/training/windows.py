@@ -9,7 +9,7 @@ import torch
 from monai.inferers import sliding_window_inference
 
 TOGETHER = 2**16
-"""Mirror images of so many pixels in all, or fewer, go through the network together: small ones take half the time so."""
+"""Mirror images of so many pixels in all, or fewer, go through the network together, which is quicker."""
 
 Predict = Callable[[torch.Tensor], torch.Tensor]
 """From images (batch, channels, *spatial) to something for each of their pixels, (batch, values, *spatial)."""

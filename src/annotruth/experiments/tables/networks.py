@@ -130,7 +130,13 @@ ANNOTATORS = Experiment(
 
 
 def _defaults(
-    name: str, title: str, method: str, of: tuple[str, ...], also: tuple[Column, ...] = (), **more: Any
+    name: str,
+    title: str,
+    method: str,
+    of: tuple[str, ...],
+    also: tuple[Column, ...] = (),
+    beside: tuple[Row, ...] = (),
+    **more: Any,
 ) -> Experiment:
     """What a plain network reaches on some data sets when nothing but the method is named."""
     return Experiment(
@@ -138,7 +144,7 @@ def _defaults(
         title=title,
         task=baselines.baseline_task,
         settings={each: {"of": each} for each in of},
-        rows=(Row(method),),
+        rows=(Row(method), *beside),
         metrics=(DICE, SURFACE_DICE_PIXELS, HD95_PIXELS, ECE, *also),
         full=Scale(),
         quick=Scale({"train": 10}, {"max_epochs": 1}),
@@ -153,6 +159,7 @@ BY_TRUTH = _defaults(
     "A plain network with all defaults, taught the truth of slices",
     "clean",
     ("hippocampus", "acdc"),
+    beside=(Row("clean", name="with deep supervision", training={"deep_supervision": True}),),
     findings=(at_least("clean", "dice", {"hippocampus": 0.86, "acdc": 0.85}),),
     notes=NOTES,
 )
