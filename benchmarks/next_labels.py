@@ -266,14 +266,14 @@ def main() -> int:
         sets = {name: sets[name] for name in options.sets.split(",")}
     if options.items:
         sets = {name: partial(_some_items, make, options.items) for name, make in sets.items()}
-    cut = f" --items {options.items}" if options.items else ""
+    cut = (f" --items {options.items}" if options.items else "") + f" --seeds {options.seeds}"
     of_larger = f" Of larger tables {options.items:,} items are taken, others for each seed." if options.items else ""
     strategies = list(dict.fromkeys([OURS, "random", *options.strategies.split(",")]))
     assert set(strategies) <= set(STRATEGIES)
     return report(
         "next-labels",
         "Labels needed to be as accurate as with all answers",
-        f"Made by `python -m benchmarks.next_labels --data FOLDER --peers PYTHON{cut} --seeds {options.seeds}`. Every item starts with one "
+        f"Made by `python -m benchmarks.next_labels --data FOLDER --peers PYTHON{cut}`. Every item starts with one "
         "answer, by a rater drawn at random; others are bought in purchases of a fortieth of the table, until the "
         "fusion of what was bought (`SparseDawidSkene`, the same for all) is as accurate as that of all answers. "
         f"Labels bought, without the first ones, are means and deviations over {options.seeds} seeds. cleanlab's "
