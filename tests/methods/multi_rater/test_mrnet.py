@@ -8,6 +8,7 @@ import torch
 from annotruth import Segmenter
 from annotruth.errors import InputError
 from annotruth.methods import Batch, DataSpec, make_method
+from annotruth.nn.prism.losses import ssim_loss
 from annotruth.simulate import noisy_digits, simulate_masks
 
 pytestmark = pytest.mark.filterwarnings("ignore::annotruth.errors.AnnotruthWarning")
@@ -45,6 +46,10 @@ def test_mrnet_learns_the_weighted_mean_and_every_rater():
     mean = torch.stack([(batch.labels == k).float().mean(dim=1) for k in range(2)], dim=1)
     of_mask = -(mean * log_truth).sum(dim=1).mean()
     of_raters = torch.nn.functional.nll_loss(log_each.flatten(0, 1), batch.labels.flatten(0, 1).long())
+    nodule, drawn = log_truth.exp()[:, 1], mean[:, 1]
+    of_overlap = 1 - (2 * (nodule * drawn).sum() + 1) / ((nodule + drawn).sum() + 1)
+    everywhere = torch.ones(2, 9, 10, dtype=torch.bool)
+    of_structure = ssim_loss(nodule[:, None], drawn[:, None], everywhere)
     loss, likelihood = method.loss(model, batch, 0.5)
-    torch.testing.assert_close(loss, of_mask + of_raters)
+    torch.testing.assert_close(loss, of_mask + of_overlap + of_structure + of_raters)
     torch.testing.assert_close(likelihood, of_mask.detach())

@@ -24,7 +24,7 @@ from annotruth.methods.needs import need_several_raters
 from annotruth.methods.protocols import AnswersQuestions
 from annotruth.methods.registry import register
 from annotruth.nn import is_labelled
-from annotruth.nn.prism import said, shares
+from annotruth.nn.prism import mask_loss, said, shares
 
 LEAST_VARIANCE = 1e-8
 """Between raters. Where all are thought to draw the same, a root has no slope."""
@@ -69,7 +69,8 @@ class ExpertnessModel(MethodModel):
 class MRNet(AnswersQuestions, Method[ExpertnessModel]):
     """Expertness is drawn at random in training, and the mask to learn is the raters' mean with it as weight.
 
-    So the network can be told whom to trust, but does not find out by itself.
+    So the network can be told whom to trust, but does not find out by itself. It learns the mask by structure and
+    overlap, too, as ``mrprism`` does: by likelihood alone, small structures were lost.
     """
 
     name = "mrnet"
@@ -99,4 +100,4 @@ class MRNet(AnswersQuestions, Method[ExpertnessModel]):
         counted = is_labelled(batch.labels, given.shape[2]).any(dim=1)
         of_mask = -((target * log_truth).sum(dim=1) * counted).sum() / counted.sum().clamp_min(1)
         of_raters = -(given * log_each).sum() / given.sum().clamp_min(1)
-        return of_mask + of_raters, of_mask.detach()
+        return mask_loss(log_truth, target, counted) + of_raters, of_mask.detach()
