@@ -21,6 +21,12 @@ def reproduce(
         Optional[Path], typer.Option(metavar="FOLDER", help="Where the data lie; by default what is bundled.")
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Processes that share the trainings, one thread each.")] = 1,
+    extend: Annotated[
+        bool, typer.Option("--extend", help="Train only what the folder's table lacks: more seeds, new rows.")
+    ] = False,
+    renew: Annotated[
+        Optional[list[str]], typer.Option(metavar="ROW", help="Train this row of it anew, too; may be repeated.")
+    ] = None,
 ) -> None:
     """Make a table anew: train every method on every seed, write it as Markdown, JSON and plot. Goes on if cut off."""
     from annotruth.experiments import EXPERIMENTS, run_experiment
@@ -31,7 +37,7 @@ def reproduce(
     with hint_if_stopped(lambda: "Trainings that are done are kept: the same command goes on with the others."):
         table = run_experiment(
             chosen, output, quick=quick, seeds=None if seeds is None else range(seeds), data=data, jobs=jobs,
-            tell=lambda line: screen.print(f"  {escape(line)}"),
+            extend=extend, renew=renew or (), tell=lambda line: screen.print(f"  {escape(line)}"),
         )  # fmt: skip
     for finding in table["findings"]:
         screen.print(escape(finding), highlight=False)

@@ -3,63 +3,16 @@
 import json
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from annotruth.errors import InputError
 from annotruth.experiments import run_experiment
 from annotruth.experiments.core import runner
-from annotruth.experiments.core.columns import CM_RMSE, DICE, SWAPPED, Column
-from annotruth.experiments.core.experiment import Experiment, Row
-from annotruth.experiments.core.findings import above_others
+from annotruth.experiments.core.columns import CM_RMSE, DICE, Column
+from annotruth.experiments.core.experiment import Row
 from annotruth.experiments.core.task import Scale
 from annotruth.experiments.data import digits
 from annotruth.training import Segmenter
-
-
-class Guess:
-    """A learner that learns nothing, so that what is tested here is the runner alone."""
-
-    def __init__(self, method, seed, **options):
-        self.method, self.options, self.warnings_ = method, options, ["a guess"]
-
-    def fit(self, annotations):
-        self.faithful = np.eye(len(annotations.classes))[None].repeat(len(annotations.raters), axis=0)
-        return self
-
-    def predict(self, images):
-        return (images[:, 0] > 0.5).astype(np.uint8)
-
-    def confusion(self, images):
-        return self.faithful[None].repeat(len(images), axis=0)
-
-
-@pytest.fixture
-def tiny():
-    return Experiment(
-        name="tiny",
-        title="A tiny table",
-        task=digits.digits_task,
-        settings=digits.SETTINGS,
-        rows=(Row("clean"), Row("pixel-cm", {"trace_weight": 0.0}, name="without trace")),
-        metrics=(DICE, CM_RMSE, SWAPPED),
-        full=Scale({"train": 16, "test": 6}, {"max_epochs": 1}),
-        quick=Scale({"train": 12, "test": 4}, {"max_epochs": 1, "batch_size": 8}),
-        seeds=(0, 1),
-        learner=Guess,
-        paper={"dense": {"clean": {"dice": 0.9}}},
-        findings=(above_others("without trace"),),
-        notes=("Digits are few.",),
-    )
-
-
-@pytest.fixture
-def trained(monkeypatch):
-    """Every training that is run, by row and seed."""
-    seen = []
-    run = runner.run_cell
-    monkeypatch.setattr(runner, "run_cell", lambda cell: seen.append((cell.row.label, cell.seed)) or run(cell))
-    return seen
 
 
 def test_a_table_names_rows_seeds_settings_and_where_it_was_made(tiny, tmp_path):
@@ -210,21 +163,18 @@ def test_a_failure_says_which_training_it_was(tiny, tmp_path, monkeypatch):
     def fail(self, annotations):
         raise InputError("no labels")
 
-    monkeypatch.setattr(Guess, "fit", fail)
+    monkeypatch.setattr(tiny.learner, "fit", fail)
     with pytest.raises(InputError, match="dense, seed 0, clean: no labels"):
         run_experiment(tiny, tmp_path)
 
 
-class Refuses(Guess):
-    """Cannot learn from masks of several raters, and says so, where the method is the vote."""
-
-    def fit(self, annotations):
-        if self.method == "majority":
-            raise InputError("Votes are not counted today.")
-        return super().fit(annotations)
-
-
 def test_a_method_that_refuses_the_data_stops_the_run_or_is_left_out_with_its_reason(tiny, tmp_path):
+    class Refuses(tiny.learner):
+        def fit(self, annotations):
+            if self.method == "majority":
+                raise InputError("Votes are not counted today.")
+            return super().fit(annotations)
+
     both = replace(tiny, learner=Refuses, rows=(Row("majority"), Row("clean")), findings=(), paper={})
     with pytest.raises(InputError, match="dense, seed 0, majority: Votes are not counted today"):
         run_experiment(both, tmp_path, seeds=[0])

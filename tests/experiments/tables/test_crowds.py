@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from annotruth.experiments.tables.crowds import near_clean, not_behind, warns_of_failure
+import pytest
+
+from annotruth.experiments.data.digits import digits_task
+from annotruth.experiments.tables.crowds import Choosing, near_clean, not_behind, regret, warns_of_failure
 
 
 def table(**each):
@@ -43,3 +46,21 @@ def test_how_often_a_warning_is_right_and_a_failure_warned_of():
     assert "more than 5 points below clean in 1 crowds and warns of 1 of them" in sentence
     assert "1 of its 2 warnings are of other crowds" in sentence
     assert "missed" in sentence
+
+
+def test_how_far_a_choice_is_below_the_best_it_could_make():
+    (sentence,) = regret("ours", ("majority", "staple"), target=0.02)(table(**SCORES))
+    assert "ours is -1.25 points below the best of majority, staple on average" in sentence
+    assert "(target: at most 2, reached), 2.0 at worst" in sentence
+
+
+@pytest.mark.filterwarnings("ignore::annotruth.errors.IdentifiabilityWarning")
+def test_a_choice_is_made_by_short_trainings_and_learnt_whole():
+    data = digits_task(keep="all", seed=0, train=16, test=2)
+    model = Choosing()(method="pixel-cm", among=["majority", "mean"], seed=0, progress=False, max_epochs=1).fit(
+        data.train
+    )
+    assert model.method in ("majority", "mean")
+    assert len(model.history_) == 1
+    named = Choosing()(method="staple", seed=0, progress=False, max_epochs=1).fit(data.train)
+    assert named.method == "staple"

@@ -18,6 +18,7 @@ import torch
 from annotruth import __version__
 from annotruth.errors import AnnotruthError, AnnotruthWarning, InputError
 from annotruth.experiments.core.columns import Column
+from annotruth.experiments.core.earlier import EarlierTable, settings_of
 from annotruth.experiments.core.experiment import Experiment, Row, Table
 from annotruth.experiments.core.memory import peak_memory
 from annotruth.experiments.core.ranks import average_ranks
@@ -68,6 +69,8 @@ def run_experiment(
     seeds: Sequence[int] | None = None,
     data: Path | None = None,
     jobs: int = 1,
+    extend: bool = False,
+    renew: Sequence[str] = (),
     tell: Callable[[str], None] = lambda line: None,
 ) -> Table:
     """Run what is not yet done, and write ``<name>.json``, ``<name>.md`` and ``<name>.png`` into the folder.
@@ -80,6 +83,8 @@ def run_experiment(
     quick : one seed, little data, short trainings
     data : a folder with the data; None = what comes with the package
     jobs : how many processes; each training runs on one thread, so that results do not depend on this
+    extend : whether trainings that the folder's finished table tells of are taken from it: for further seeds and rows
+    renew : names of rows to train anew all the same, as after a change of their method; implies ``extend``
     """
     if jobs < 1:
         raise InputError(f"The number of jobs must be at least 1, not {jobs}.")
@@ -89,8 +94,9 @@ def run_experiment(
     name = experiment.name
     name += "-stand-in" if experiment.stand_in and data is None else ""
     name += "-quick" if quick else ""
+    earlier = EarlierTable.read(folder / f"{name}.json", renew) if extend or renew else EarlierTable()
     with only_writer(folder, f".{name}.lock"):
-        return _run_all(experiment, folder, name, scale, quick, seeds, data, jobs, tell)
+        return _run_all(experiment, folder, name, scale, quick, seeds, data, jobs, earlier, tell)
 
 
 def _run_all(
@@ -102,6 +108,7 @@ def _run_all(
     seeds: Sequence[int] | None,
     data: Path | None,
     jobs: int,
+    earlier: EarlierTable,
     tell: Callable[[str], None],
 ) -> Table:
     kept = folder / f".{name}"
@@ -119,18 +126,21 @@ def _run_all(
 
     missing = []
     for position, cell in enumerate(cells):
-        before = _read_finished(kept / cell.file, cell.configuration)
+        before = _read_finished(kept / cell.file, cell.configuration) or earlier.training(
+            cell.setting, cell.row.label, cell.seed, cell.configuration, cell.columns
+        )
         if before is None:
             missing.append(position)
         else:
             done(position, before)
     if results:
-        tell(f"{len(results)} of {len(cells)} trainings were done before; to train anew, delete {kept}")
+        again = f"delete {kept}{' and leave out --extend' if earlier.rows else ''}"
+        tell(f"{len(results)} of {len(cells)} trainings were done before; to train anew, {again}")
     for position, result in _run(cells, missing, jobs):
         with atomic(kept / cells[position].file) as temporary:
             temporary.write_text(json.dumps(result))
         done(position, result)
-    table = _table(experiment, name, scale, [(cell, results[position]) for position, cell in enumerate(cells)])
+    table = _table(experiment, name, scale, [(cell, results[position]) for position, cell in enumerate(cells)], earlier)
     if experiment.stand_in and data is None:
         table["notes"].insert(0, experiment.stand_in)
     if quick:
@@ -178,6 +188,7 @@ def run_cell(cell: Cell) -> dict[str, Any]:
 
 def _train_and_score(cell: Cell) -> dict[str, Any]:
     task = _load_data(cell.task, cell.arguments)
+    told: dict[str, Any] = {"asked": cell.configuration, "about": task.about, "date": environment()["date"]}
     with peak_memory() as grown:
         started = time.perf_counter()
         options = {**task.options.get(cell.row.method, {}), **cell.row.options}
@@ -186,13 +197,12 @@ def _train_and_score(cell: Cell) -> dict[str, Any]:
             model = learner.fit(task.train, **({} if task.known is None else {"truth": task.known}))
         except AnnotruthError as error:
             if cell.skips and isinstance(error, InputError):
-                return {"asked": cell.configuration, "about": task.about, "scores": {}, "refused": str(error)}
+                return {**told, "scores": {}, "refused": str(error)}
             raise type(error)(f"{cell.setting}, seed {cell.seed}, {cell.row.label}: {error}") from error
         trained = Trained(model, task, cell.seed, time.perf_counter() - started, grown())
     scores = {column.name: column.score(trained) for column in cell.columns}
     return {
-        "asked": cell.configuration,
-        "about": task.about,
+        **told,
         "scores": {name: float(score) for name, score in scores.items() if score is not None and np.isfinite(score)},
         "wall_time": trained.seconds,
         "warnings": model.warnings_,
@@ -211,16 +221,22 @@ def _read_finished(path: Path, configuration: dict[str, Any]) -> dict[str, Any] 
         return None
     try:
         result = json.loads(path.read_text())
-        return result if result["asked"] == configuration else None
+        return result if result["asked"] == configuration and "date" in result else None
     except (ValueError, KeyError, TypeError):  # damaged: it is made anew
         return None
 
 
-def _table(experiment: Experiment, name: str, scale: Scale, done: list[tuple[Cell, dict[str, Any]]]) -> Table:
+def _table(
+    experiment: Experiment,
+    name: str,
+    scale: Scale,
+    done: list[tuple[Cell, dict[str, Any]]],
+    earlier: EarlierTable,
+) -> Table:
     table: Table = {
         "experiment": name,
         "title": experiment.title,
-        "data": list(dict.fromkeys(result["about"] for _, result in done)),
+        "data": list(dict.fromkeys([*earlier.data, *(each["about"] for _, each in done if each["about"])])),
         "notes": list(experiment.notes),
         "environment": environment(),
         "sizes": dict(scale.sizes),
@@ -251,18 +267,13 @@ def _summary(experiment: Experiment, setting: str, row: Row, done: list[tuple[Ce
         "method": row.label,
         "options": {**row.options, **row.data, **row.training},
         "lines": list(row.lines or (row.label,)),
-        "settings": {
-            "method": row.method,
-            **configuration["options"],
-            **configuration["data"],
-            **configuration["training"],
-        },
+        "settings": settings_of(configuration),
         "seeds": [cell.seed for cell, _ in mine],
+        "dates": [result["date"] for _, result in mine],
         "warned": sum(bool(result["warnings"]) for _, result in mine),
         "warned_seeds": [cell.seed for cell, result in mine if result["warnings"]],
         "paper": dict(experiment.paper.get(setting, {}).get(row.label, {})),
     }
-    del summary["settings"]["seed"]
     if refused:
         summary["refused"] = refused[0]
     if mine:

@@ -65,6 +65,7 @@ def _made(name: str, table: dict[str, Any]) -> list[str]:
     settings = ", ".join(f"{key} {value}" for key, value in given.items()) or "all as by default"
     return [
         f"By `{_command(name, table)}` on {made['date']}: {where}.",
+        *_earlier(table),
         "Mean ± standard deviation over seeds; the paper's figure beside it where there is one.",
         *table["notes"],
         f"Settings of all rows: {settings}.",
@@ -74,6 +75,16 @@ def _made(name: str, table: dict[str, Any]) -> list[str]:
         ),
         *(f"Data: {about}." for about in table["data"]),
     ]
+
+
+def _earlier(table: dict[str, Any]) -> list[str]:
+    """Which rows were trained on other days than the table was written."""
+    days: dict[str, list[str]] = {}
+    for row in table["rows"]:
+        for day in row.get("dates", ()):
+            if day != table["environment"]["date"] and row["method"] not in days.setdefault(day, []):
+                days[day].append(row["method"])
+    return [f"Trained on {day}: {', '.join(days[day])}." for day in sorted(days)]
 
 
 def _listed(sentences: list[str]) -> list[str]:

@@ -25,7 +25,6 @@ from annotruth.experiments.tables.zhang2020 import (
 DENSE, ONE_LABEL = ({name: SETTINGS[name]} for name in ("dense", "one-label"))
 ONE_LABEL_ROWS = (
     Row("majority"),
-    Row("staple"),
     Row("global-cm"),
     Row("pixel-cm", {"warmup": "trace"}, name="pixel-cm as published"),
     Row("pixel-cm"),
