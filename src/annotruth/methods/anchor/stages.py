@@ -32,7 +32,7 @@ class Anchored(Stages):
     While drawings are foretold, the truth model learns labels at their word. What is then taken for true stays so to
     the end: where the rater who is believed drew, or several voted, the drawing or the vote itself, unless it was a
     slip; elsewhere what others' drawings tell of it, or what is foretold of it. Errors are read from the features that
-    foretell drawings, by a linear map.
+    foretell drawings, and from those of the pixels around.
 
     Attributes
     ----------

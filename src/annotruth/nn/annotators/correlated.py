@@ -8,11 +8,10 @@ from torch import Tensor, nn
 from annotruth.nn.annotators.base import AnnotatorModel
 from annotruth.nn.annotators.drawn import DrawingAnnotators
 from annotruth.nn.annotators.pixel import PixelHeads
+from annotruth.nn.annotators.surroundings import WIDTH, Surrounded
 from annotruth.nn.confusion import CorrelatedConfusion, one_pixel_axis
 from annotruth.nn.plan import NetworkPlan
 
-WIDTH = 32
-"""Features of its own that a model of moods adds to those it is given."""
 FIRST_FACTOR = 0.3
 """By how much scores move with a standard normal number before anything was learnt: little, but not alike."""
 
@@ -34,26 +33,18 @@ class CorrelatedHeads(AnnotatorModel):
 
     points: Tensor
 
-    def __init__(
-        self, in_channels: int, raters: int, classes: int, dims: int = 2, rank: int = 4, draws: int = 8
-    ) -> None:
+    def __init__(self, in_channels: int, raters: int, classes: int, rank: int = 4, draws: int = 8) -> None:
         super().__init__()
         self.raters, self.classes, self.rank = raters, classes, rank
-        convolution = nn.Conv2d if dims == 2 else nn.Conv3d
-        # Features that foretell each pixel's labels need not tell which pixels are drawn in the same mood.
-        self.around = nn.Sequential(
-            convolution(in_channels, WIDTH, kernel_size=3, padding=1), nn.ReLU(),
-            convolution(WIDTH, WIDTH, kernel_size=3, padding=1), nn.ReLU(),
-        )  # fmt: skip
-        self.mean = PixelHeads(in_channels + WIDTH, raters, classes)
-        self.factors = nn.Conv1d(in_channels + WIDTH, raters * rank * classes**2, kernel_size=1)
+        self.mean = PixelHeads(in_channels, raters, classes)
+        self.factors = nn.Conv1d(in_channels, raters * rank * classes**2, kernel_size=1)
         nn.init.normal_(self.factors.weight, std=0.005)
         self.factors.bias = nn.Parameter(FIRST_FACTOR * torch.randn(raters * rank * classes**2))
         self.register_buffer("points", torch.randn(draws, 1, 1, rank))
 
     def forward(self, images: Tensor, raters: Tensor | None = None) -> CorrelatedConfusion:
         """Matrices of all raters, or of some (their positions), from features in the place of images."""
-        flat = one_pixel_axis(torch.cat([images, self.around(images)], dim=1), 2)
+        flat = one_pixel_axis(images, 2)
         scores = self.mean.linear(flat).view(len(images), self.raters, self.classes, self.classes, *images.shape[2:])
         factors = self.factors(flat).view(len(images), self.raters, self.rank, *scores.shape[2:])
         if raters is not None:
@@ -78,4 +69,5 @@ class CorrelatedAnnotators(DrawingAnnotators):
         rank: int = 4, draws: int = 8,
     ) -> None:  # fmt: skip
         super().__init__(in_channels, raters, classes, dims, plan=plan)
-        self.errors = CorrelatedHeads(self.drawings.in_channels, raters, classes, dims, rank, draws)
+        features = self.drawings.in_channels
+        self.errors = Surrounded(features, CorrelatedHeads(features + WIDTH, raters, classes, rank, draws), dims)

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from annotruth.nn.annotators.base import AnnotatorModel
 from annotruth.nn.annotators.per_rater import GlobalAnnotators
 from annotruth.nn.annotators.pixel import LowRankHeads, PixelHeads
+from annotruth.nn.annotators.surroundings import WIDTH, Surrounded
 from annotruth.nn.backbones import unet
 from annotruth.nn.confusion import Confusion, one_pixel_axis
 from annotruth.nn.plan import NetworkPlan
@@ -17,7 +18,7 @@ class DrawingAnnotators(AnnotatorModel):
 
     Parameters
     ----------
-    per_pixel : whether matrices are read from the network's features at every pixel; if not, each rater has one
+    per_pixel : whether matrices are read from the network's features around every pixel; if not, each rater has one
     rank : of matrices per pixel, for many classes; None = they are full
 
     Examples
@@ -41,9 +42,9 @@ class DrawingAnnotators(AnnotatorModel):
         if not per_pixel:
             self.errors = GlobalAnnotators(raters, classes)
         elif rank is None:
-            self.errors = PixelHeads(features, raters, classes)
+            self.errors = Surrounded(features, PixelHeads(features + WIDTH, raters, classes), dims)
         else:
-            self.errors = LowRankHeads(features, raters, classes, rank)
+            self.errors = Surrounded(features, LowRankHeads(features + WIDTH, raters, classes, rank), dims)
         # What all draw alike, and what each draws otherwise, nothing at first: who labelled little is foretold to draw
         # as the others do.
         self.common = nn.Conv1d(features, classes, kernel_size=1)
