@@ -6,10 +6,11 @@ import sys
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import replace
 from math import prod
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -25,6 +26,9 @@ from annotruth.fusion.stores import AnswerStore, Case, MaskStore, count_case
 from annotruth.fusion.votes import PatternLookup, Patterns, Votes
 from annotruth.parallel.memory import available_memory
 from annotruth.validation import MISSING_LABEL, one_of
+
+if TYPE_CHECKING:
+    from annotruth.fusion.shown import Shown
 
 _MAX_KEPT_BYTES = 2**28  # of refined posteriors kept from fit to predict; beyond this they are computed again
 _BYTES_PER_ENTRY = 88  # of a confusion matrix, in all the arrays that are made of it on the way to the results
@@ -412,12 +416,31 @@ class FusionEstimator(RaterIntervals):
             masks = isinstance(self._store, MaskStore)
             compare = masks and not anchored and self.scope != "case"
             voted = votes.dice_with(self.posterior(votes, self.state_)) if compare else None
+            shown = self._shown_by_images() if masks and not anchored else None
             warn_identifiability(
                 self.confusion_, self.prior_, self.labelled_counts_,
                 None if anchored else groups,
                 raters=self.raters_, classes=self.classes_, anchored=anchored, stacklevel=5,
                 yardstick=FUSED_MASKS if masks else ANSWERS, voted=voted, certainty=certainty,
+                elsewhere=shown.others if shown and shown.elsewhere else None,
+                borne_out=shown is not None and shown.borne_out,
             )  # fmt: skip
+
+    def _shown_by_images(self) -> Shown | None:
+        """What images show of fused borders. They are not needed to fuse: those that cannot be read do no harm."""
+        if not any(batch.annotations.has_images for batch in self._masks.batches):
+            return None
+        from annotruth.fusion.shown import look, some_of  # and what it loads, which takes long
+
+        def cases() -> Iterator[tuple[Case, np.ndarray]]:
+            for index in some_of(len(self.items_)).tolist():
+                if self._masks.find(index)[0].annotations.has_images:
+                    case = self._masks.case(index)
+                    with suppress(InputError):
+                        _ = case.image
+                        yield case, self.predict_item(index).ravel()
+
+        return look(cases(), self.raters_, len(self.classes_))
 
     def _certainty(self, votes: Votes) -> float | None:
         """How sure the most probable class of a labelled item is on average; None of masks, whose borders err alike."""

@@ -72,6 +72,8 @@ def identifiability_problems(
     alike: np.ndarray | None = None,
     voted: np.ndarray | None = None,
     certainty: float | None = None,
+    elsewhere: str | None = None,
+    borne_out: bool = False,
 ) -> list[str]:
     """List the reasons why these confusion matrices, and the truth that came with them, may be wrong.
 
@@ -91,6 +93,8 @@ def identifiability_problems(
         faithful to something: then a poor estimate is the network's fault, not the raters'
     voted : (classes,) Dice of fused masks and the majority vote
     certainty : mean probability of the most probable class of an item, where it is known
+    elsewhere : whose borders images show rather than those of fused masks, in words; None where they do not
+    borne_out : whether images show the borders of fused masks: then it does not matter who drew something else
 
     Returns
     -------
@@ -131,6 +135,8 @@ def identifiability_problems(
     masks = yardstick.dice > 0
     if certainty is not None and certainty < MIN_CERTAINTY:
         problems += _unsure(certainty)
+    if elsewhere is not None:
+        problems.append(f"Edges of the images do not lie along the fused borders, but along {elsewhere}: look at some.")
     if yardstick.loses and len(active):
         problems += _lost(confusion[active], weight[active], frequency, class_names)
     seen = np.flatnonzero(frequency > 0)
@@ -143,7 +149,7 @@ def identifiability_problems(
         problems += _swapped(mean, names) or _not_dominant(mean, names)
     support = _Support(matrices, mean, frequency[seen], yardstick, None if alike is None else alike[seen])
     problems += support.nobody(names, who, masks)
-    if not masks or anchored:
+    if not masks or anchored or borne_out:
         return problems
     if voted is None:
         return problems + support.few_alone(names, who)

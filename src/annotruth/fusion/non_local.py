@@ -69,7 +69,7 @@ class NonLocalCase(CaseState):
 
 @register("non-local-staple")
 class NonLocalSTAPLE(STAPLE):
-    """STAPLE with images: a rater's label of a pixel is sought among the pixels around it whose image patch resembles.
+    """STAPLE with images: a rater's label of a pixel is sought among pixels around it that look alike.
 
     For labels carried over from other images (atlases) that are registered not quite well: ``atlases=True``. Where all
     raters drew on the one image it evens out slips of the hand, since pixels that look alike and lie close together

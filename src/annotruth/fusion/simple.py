@@ -21,7 +21,7 @@ _SETTLED = 1e-6  # of weights
 
 @register("simple")
 class SIMPLE(WeightedVote):
-    """Vote, measure every rater's overlap with the result, drop the worst, vote again with overlaps as weights, ….
+    """Vote, measure every rater's overlap with the result, drop the worst, vote again weighted by overlaps, and so on.
 
     For raters (or atlases) some of whom failed altogether: wrong place, blank, another protocol. It learns no
     confusion: where raters err each in a manner of their own, ``STAPLE`` is the model.

@@ -8,9 +8,20 @@ import torch
 
 from annotruth.methods import Batch, DataSpec, make_method
 from annotruth.methods.anchor import FORETELLING
-from annotruth.methods.anchor.choice import ENOUGH_ITEMS, MOST_ITEMS, _borne_out, _enough, _on_edges
+from annotruth.methods.anchor.choice import (
+    BEYOND_CHANCE,
+    ENOUGH_ITEMS,
+    MOST_ITEMS,
+    _enough,
+    _lengths_with_shades,
+    _not_beaten,
+    _on_edges,
+    _rival,
+)
 from annotruth.methods.anchor.comparing import DRAWN, Told
+from annotruth.methods.anchor.labellings import labelling_name
 from annotruth.methods.anchor.model import UNDECIDED
+from annotruth.metrics.edges import edge_information
 from annotruth.simulate import noisy_digits, simulate_masks
 
 
@@ -34,11 +45,47 @@ def test_many_who_draw_too_much_are_refused_where_the_image_shows_borders():
         truth[item, top : top + side, left : left + side] = 1
     larger = torch.nn.functional.max_pool2d(truth[:, None].float(), 3, stride=1, padding=1)[:, 0].to(torch.uint8)
     labels = torch.stack([larger, larger, larger, truth], dim=1)
-    labellings = {number: [each] for number, each in enumerate(labels.unbind(dim=1))}
-    seen = [truth[:, None] + 0.2 * torch.randn(24, 1, 20, 20, generator=generator)]
-    blind = [torch.zeros(24, 1, 20, 20)]
-    assert _on_edges(labellings, seen, given=range(4), classes=2) == [3]
-    assert _on_edges(labellings, blind, given=range(4), classes=2) == [0, 1, 2, 3]
+    seen = truth[:, None] + 0.2 * torch.randn(24, 1, 20, 20, generator=generator)
+    blind = torch.zeros(24, 1, 20, 20)
+    by_seen, by_blind = (
+        [edge_information([each.numpy()], [images.numpy()], classes=2) for each in labels.unbind(dim=1)]
+        for images in (seen, blind)
+    )
+    assert _on_edges(range(4), by_seen, raters=4) == [3]
+    assert _on_edges(range(4), by_blind, raters=4) == [0, 1, 2, 3]
+
+
+def test_borders_beyond_everybodys_must_lie_on_edges_clearly():
+    shown = [0.4, 0.5, 0.1, 0.1, 0.1, 0.1, 0.52, 0.6]  # of two raters, all of them together, and moved borders
+    assert _on_edges([0, 1, 6, 7], shown, raters=2) == [1, 6, 7]
+    assert _on_edges([0, 1, 6, 7], shown, raters=2, beyond=[6, 7]) == [1, 7]
+    blind = [0.01] * 8
+    assert _on_edges([0, 1, 6, 7], blind, raters=2, beyond=[6, 7]) == [0, 1]
+
+
+def test_borders_that_nobody_drew_are_not_taken_where_all_draw_alike():
+    """Of smooth objects, borders farther in or out may take a shorter message though all agree where they are."""
+    generator = torch.Generator().manual_seed(1)
+    rows, columns = torch.meshgrid(torch.arange(40), torch.arange(40), indexing="ij")
+    centres, radii = (
+        torch.randint(14, 26, (16, 2), generator=generator),
+        torch.randint(7, 11, (16,), generator=generator),
+    )
+    far = torch.stack([((rows - y) ** 2 + (columns - x) ** 2).sqrt() - r for (y, x), r in zip(centres, radii)])
+    jitter = torch.nn.functional.avg_pool2d(torch.randn(16, 3, 40, 40, generator=generator), 5, 1, 2) * 2.5
+    labels = (far[:, None] + jitter < 0).to(torch.uint8)
+    images = torch.sigmoid(-far / 3)[:, None] + 0.3 * torch.randn(16, 1, 40, 40, generator=generator)
+    method = make_method("pixel-cm", "masks")
+    model = method.build(DataSpec(channels=1, raters=3, classes=2, dims=2))
+    model.annotators.foretell = lambda images: (
+        torch.stack([far, -far], dim=1)[:, None].expand(-1, 3, -1, -1, -1).log_softmax(2),
+        images,
+    )
+    with torch.no_grad():
+        method.stages.begin_epoch(model, [Batch(images, labels)], FORETELLING)
+    names = [labelling_name(number, "abc") for number in range(len(model.lengths))]
+    assert "pixels farther" in names[int(model.lengths.argmin())]
+    assert "pixels farther" not in names[int(model.anchor)]
 
 
 def test_who_draws_too_little_of_what_is_bright_is_refused_though_borders_lie_within_it():
@@ -50,20 +97,36 @@ def test_who_draws_too_little_of_what_is_bright_is_refused_though_borders_lie_wi
     told = [
         Told(np.zeros(40), list(each.numpy()), np.full(40, DRAWN)) for each in (thin, truth, truth, truth, truth, truth)
     ]
-    assert _borne_out([0, 1], told, batches, raters=2, classes=2) == [1]
-    blank = [Batch(torch.zeros_like(images), batches[0].labels)]
-    assert _borne_out([0, 1], told, blank, raters=2, classes=2) == [0, 1]
+    drawn = [[np.stack(each.labelling)] for each in told]
+    by_shades, by_nothing = (
+        _lengths_with_shades([0, 1], told, drawn, batches, [of], classes=2)
+        for of in (images.numpy(), np.zeros(images.shape))
+    )
+    assert _not_beaten(by_shades, BEYOND_CHANCE) == [1]
+    assert _not_beaten(by_nothing, BEYOND_CHANCE) == [0, 1]
 
 
-def test_a_labelling_that_was_refused_and_tells_labels_more_shortly_is_named():
+def test_what_speaks_against_the_choice_is_found():
+    told = [Told(np.full(3, nats), [], np.full(3, DRAWN)) for nats in (9.0, 5.0, 8.0, 8.0, 8.0, 7.0)]
+    assert _rival(0, told, [0.3, 0.2, 0.1, 0.1, 0.1, 0.2], raters=2) == UNDECIDED  # is shown best
+    assert _rival(0, told, [0.3, 0.2, 0.1, 0.1, 0.6, 0.2], raters=2) == 4
+    assert _rival(0, told, [0.01, 0.02, 0.0, 0.0, 0.04, 0.0], raters=2) == UNDECIDED  # images say nothing
+    assert _rival(5, told, [0.3] * 6, raters=2) == 1  # labels at their word, for want of a better one
+    assert _rival(5, told[:1] + told[2:3] + told[2:], [0.3] * 6, raters=2) == UNDECIDED
+
+
+def test_what_speaks_against_the_choice_is_named():
     method = make_method("pixel-cm", "masks")
     model = method.build(DataSpec(channels=1, raters=2, classes=2, dims=2))
     assert method.doubts(model, ["ann", "bob"]) == []
     model.anchor.fill_(0)
     model.rival.fill_(1)
+    model.lengths.fill_(7.0)
     (said,) = method.doubts(model, ["ann", "bob"])
-    assert "ann's drawings" in said
-    assert "bob's drawings" in said
+    assert "it follows ann's drawings, but edges of the images lie along the borders of bob's drawings" in said
+    model.lengths[1] = 5.0
+    (said,) = method.doubts(model, ["ann", "bob"])
+    assert "all labels are likelier by bob's drawings" in said
 
 
 @pytest.mark.parametrize("name", ["pixel-cm", "global-cm"])

@@ -8,7 +8,6 @@
 ``offsets``         by how many pixels each rater draws too large or too small
 ``foretelling``     how long a message must be that tells all labels by a labelling
 ``comparing``       labellings beside each other: messages, overlap, names of classes
-``edges``           how well borders lie on edges of the images, and classes tell shades
 ==================  ==========================================================================
 """
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -17,7 +17,6 @@ from annotruth.methods.anchor.comparing import (
     separating_threshold,
     tell_all_labels,
 )
-from annotruth.methods.anchor.edges import blurred, edge_information, near_borders, shade_lengths
 from annotruth.methods.anchor.foretelling import first_is_shorter
 from annotruth.methods.anchor.labellings import (
     FUSED,
@@ -31,9 +30,9 @@ from annotruth.methods.anchor.labellings import (
     overlap_and_area,
 )
 from annotruth.methods.anchor.model import UNDECIDED, AnchoredModel
-from annotruth.methods.anchor.offsets import SHIFTS, rater_offsets
+from annotruth.methods.anchor.offsets import SHIFTS, beyond_everybody, rater_offsets
 from annotruth.methods.base import Batch
-from annotruth.nn.labels import is_labelled
+from annotruth.metrics.edges import blurred, edge_information, near_borders, shade_lengths
 from annotruth.validation import MISSING_PIXEL
 
 MOST_ITEMS = 256
@@ -41,6 +40,8 @@ MOST_ITEMS = 256
 ENOUGH_ITEMS, MOST_BYTES = 8, 2**27
 """So many are enough where labellings and distances of them take more memory than this, and minutes, with large images
 or many raters."""
+AT_ONCE = 16
+"""Items that are looked at together, or a few more."""
 LEAST_FORETOLD, MOSTLY_DRAWN = 0.7, 0.5
 """What is foretold is learnt from only where it is like what was drawn, by this Dice; else a labelling must be one that
 was drawn, by several people, on at least this share of the items, or labels are taken at their word."""
@@ -49,36 +50,42 @@ GOOD = 0.75
 ON_EDGES, LEAST_ON_EDGES = 0.85, 0.05
 """Borders lie on edges of the images if these tell at least this share of what they tell of the labelling, of those
 that people gave, of which they tell most; where that is less than the second number, images say nothing of borders."""
+CLEARLY_ON_EDGES = 1.1
+"""The same share of borders that lie farther out, or farther in, than anybody drew them: a smaller object has a shorter
+border, and takes a shorter message for that alone."""
+SEEN_ELSEWHERE = 0.6
+"""Images that tell less than this share of what they tell of some other labelling show borders elsewhere."""
 BEYOND_CHANCE = 3.0
-"""Standard errors over items by which a message must be shorter for another labelling to be refused, or, if it is that
-of a labelling which was refused itself, for a warning."""
+"""Standard errors over items by which a message must be shorter for another labelling to be refused."""
 
 
 def choose(model: AnchoredModel, batches: Iterable[Batch]) -> None:
     """Take the labelling that tells all labels in the fewest words, of those that the images do not speak against.
 
-    Of labellings between which chance may decide, it is the one that, as foretold, is most like what all drew.
+    Of labellings between which chance may decide, it is the one that is most like what all drew: as foretold, unless
+    drawings are foretold badly.
     """
     raters, classes = model.annotators.raters, model.annotators.classes
-    some = _enough(batches, len(model.lengths) + 8 * raters * (classes - 1))  # distances as drawn and as foretold
+    some = _together(_enough(batches, len(model.lengths) + 8 * raters * (classes - 1)))  # distances, drawn and foretold
     labels = [item for batch in some for item in batch.labels.cpu().numpy()]
     candidates = _candidates(model, some, labels)
     told = [_tell(candidates, number, labels) for number in range(len(model.lengths))]
     model.lengths.copy_(torch.tensor([each.lengths.mean() for each in told]))
     foretold_well = _is_foretold_well(candidates, raters)
     able = _able(told, labels, raters, classes, 0.0 if foretold_well else MOSTLY_DRAWN)
-    able = _borne_out(able, told, some, raters, classes)
-    foretold = {
-        number: _items(each.foretold(number) for each in candidates)
+    drawn = [_by_batch(each.labelling, some) for each in told]
+    images = [blurred(each.images.cpu().numpy()) for each in some]
+    shown = [edge_information(labelling, images, classes) for labelling in drawn]
+    able = _on_edges(able, shown, raters, _beyond_everybody(model.offsets))
+    able = _not_beaten(_lengths_with_shades(able, told, drawn, some, images, classes), BEYOND_CHANCE)
+    tied = {
+        number: _items(each.foretold(number) for each in candidates) if foretold_well else told[number].labelling
         for number in _not_beaten({number: told[number].lengths for number in able})
     }
-    chosen = max(foretold, key=lambda number: mean_overlap(foretold[number], labels, classes))
+    chosen = max(tied, key=lambda number: mean_overlap(tied[number], labels, classes))
     model.anchor.fill_(chosen)
     model.least_agreement.copy_(torch.tensor(_least_agreement(candidates, chosen, told[chosen].forms)))
-    refused = int(model.lengths.argmin())
-    errors = BEYOND_CHANCE if foretold_well else 0.0
-    rivals = first_is_shorter(told[refused].lengths, told[chosen].lengths, errors)
-    model.rival.fill_(refused if rivals else UNDECIDED)
+    model.rival.fill_(_rival(chosen, told, shown, raters))
 
 
 def _candidates(model: AnchoredModel, some: list[Batch], labels: list[np.ndarray]) -> list[Labellings]:
@@ -86,7 +93,8 @@ def _candidates(model: AnchoredModel, some: list[Batch], labels: list[np.ndarray
     raters, classes = model.annotators.raters, model.annotators.classes
     model.log_confusion.copy_(torch.from_numpy(fused_confusion(labels, raters, classes)))
     model.offsets.fill_(0.0)
-    candidates = [_labellings(model, each) for each in some]
+    seen = [(model.log_truth(each.images), model.annotators.foretell(each.images)[0], each.labels) for each in some]
+    candidates = [model.labellings(*each) for each in seen]
 
     def offsets(number: int) -> Tensor:
         return rater_offsets([each.labels for each in some], [_either(each, number) for each in candidates], classes)
@@ -94,14 +102,9 @@ def _candidates(model: AnchoredModel, some: list[Batch], labels: list[np.ndarray
     first = raters + len(TOGETHER)  # of everybody's borders
     for number in (raters + TOGETHER.index(VOTE), first + SHIFTS.index(0.0)):
         model.offsets[first:] = offsets(number) + torch.tensor(SHIFTS).view(-1, 1, 1)
-        candidates = [_labellings(model, each) for each in some]
+        candidates = [model.labellings(*each) for each in seen]
     model.offsets[:first] = torch.stack([offsets(number) for number in range(first)])
-    return [_labellings(model, each) for each in some]
-
-
-def _labellings(model: AnchoredModel, batch: Batch) -> Labellings:
-    drawings, _ = model.annotators.foretell(batch.images)
-    return model.labellings(model.log_truth(batch.images), drawings, batch.labels)
+    return [model.labellings(*each) for each in seen]
 
 
 def _tell(candidates: Sequence[Labellings], number: int, labels: list[np.ndarray]) -> Told:
@@ -131,36 +134,54 @@ def _able(told: Sequence[Told], labels: list[np.ndarray], raters: int, classes: 
     ]
 
 
-def _borne_out(able: list[int], told: Sequence[Told], some: Sequence[Batch], raters: int, classes: int) -> list[int]:
-    """The numbers of those labellings that the images do not speak against.
-
-    They do if borders do not lie on edges, or if labels, and shades near what people gave for borders, are told far
-    more shortly by another labelling.
-    """
-    images = [blurred(each.images) for each in some]
-    given = [*range(raters), *(raters + TOGETHER.index(name) for name in (VOTE, FUSED))]
-    drawn = {number: _by_batch(told[number].labelling, some) for number in {*able, *given}}
+def _lengths_with_shades(
+    able: Sequence[int],
+    told: Sequence[Told],
+    drawn: Sequence[list[np.ndarray]],
+    some: Sequence[Batch],
+    images: Sequence[np.ndarray],
+    classes: int,
+) -> dict[int, np.ndarray]:
+    """Nats (items,) that it takes to tell all labels by some labellings, and shades near given borders."""
+    given = [[drawn[number][batch] for number in _given(some[0].labels.shape[1])] for batch in range(len(some))]
     looked_at = [
-        near_borders([drawn[number][batch] for number in given], classes) & is_labelled(each.labels, classes).any(dim=1)
-        for batch, each in enumerate(some)
+        near_borders(each, classes) & (batch.labels != MISSING_PIXEL).any(dim=1).cpu().numpy()
+        for each, batch in zip(given, some)
     ]
-    return _not_beaten(
-        {
-            number: told[number].lengths + shade_lengths(drawn[number], images, looked_at, classes)
-            for number in _on_edges({number: drawn[number] for number in able}, images, given, classes)
-        },
-        BEYOND_CHANCE,
-    )
+    return {number: told[number].lengths + shade_lengths(drawn[number], images, looked_at, classes) for number in able}
 
 
-def _on_edges(
-    labellings: Mapping[int, list[Tensor]], images: Sequence[Tensor], given: Sequence[int], classes: int
-) -> list[int]:
-    """The numbers of those labellings whose borders lie on edges of the images, beside those that people gave."""
-    known = {number: edge_information(labelling, images, classes) for number, labelling in labellings.items()}
-    most = max((known[number] for number in given if number in known), default=0.0)
-    least = ON_EDGES * most if most >= LEAST_ON_EDGES else 0.0
-    return [number for number, share in known.items() if share >= least]
+def _on_edges(able: Sequence[int], shown: Sequence[float], raters: int, beyond: Container[int] = ()) -> list[int]:
+    """The numbers of those labellings whose borders lie on edges of the images, beside those that people gave.
+
+    Parameters
+    ----------
+    shown : (labellings,) how much images tell of each
+    beyond : labellings that must lie on edges clearly
+    """
+    most = max((shown[number] for number in _given(raters) if number in able), default=0.0)
+    least, clearly = (0.0, np.inf) if most < LEAST_ON_EDGES else (ON_EDGES * most, CLEARLY_ON_EDGES * most)
+    return [number for number in able if shown[number] >= (clearly if number in beyond else least)]
+
+
+def _rival(chosen: int, told: Sequence[Told], shown: Sequence[float], raters: int) -> int:
+    """Another labelling that speaks against the one that is taken, if there is one."""
+    elsewhere = int(np.argmax(shown))
+    if shown[elsewhere] >= LEAST_ON_EDGES and shown[chosen] < SEEN_ELSEWHERE * shown[elsewhere]:
+        return elsewhere
+    shortest = min(range(len(told)), key=lambda number: float(told[number].lengths.mean()))
+    return shortest if chosen == raters + TOGETHER.index(WORD) != shortest else UNDECIDED
+
+
+def _given(raters: int) -> list[int]:
+    """The numbers of what people gave, alone or together."""
+    return [*range(raters), *(raters + TOGETHER.index(name) for name in (VOTE, FUSED))]
+
+
+def _beyond_everybody(offsets: Tensor) -> list[int]:
+    """The numbers of those labellings of moved borders that lie within, or outside of, everybody's drawings."""
+    beyond = beyond_everybody(offsets).tolist()
+    return [number for number in range(offsets.shape[1] + len(TOGETHER), len(offsets)) if beyond[number]]
 
 
 def _not_beaten(lengths: Mapping[int, np.ndarray], errors: float = 1.0) -> list[int]:
@@ -169,12 +190,9 @@ def _not_beaten(lengths: Mapping[int, np.ndarray], errors: float = 1.0) -> list[
     return [number for number, each in lengths.items() if not first_is_shorter(shortest, each, errors)]
 
 
-def _by_batch(items: list[np.ndarray], batches: Sequence[Batch]) -> list[Tensor]:
+def _by_batch(items: list[np.ndarray], batches: Sequence[Batch]) -> list[np.ndarray]:
     ends = np.cumsum([len(each.labels) for each in batches])
-    return [
-        torch.from_numpy(np.stack(items[end - len(each.labels) : end])).to(each.images.device)
-        for each, end in zip(batches, ends)
-    ]
+    return [np.stack(items[end - len(each.labels) : end]) for each, end in zip(batches, ends)]
 
 
 def _items(batches: Iterable[Tensor]) -> list[np.ndarray]:
@@ -234,3 +252,18 @@ def _enough(batches: Iterable[Batch], bytes_of_pixel: int) -> list[Batch]:
             break
         some.append(batch)
     return some
+
+
+def _together(batches: Sequence[Batch]) -> list[Batch]:
+    """The same items in larger batches, which are looked at sooner; images of other sizes stay apart."""
+    groups: list[list[Batch]] = []
+    for batch in batches:
+        last = groups[-1] if groups else []
+        if last and last[0].images.shape[1:] == batch.images.shape[1:] and sum(len(b.labels) for b in last) < AT_ONCE:
+            last.append(batch)
+        else:
+            groups.append([batch])
+    return [
+        Batch(torch.cat([each.images for each in group]), torch.cat([each.labels for each in group]))
+        for group in groups
+    ]

@@ -26,7 +26,8 @@ class AnchoredModel(MethodModel):
     ----------
     anchor : which labelling is taken for true, by its place in ``methods.anchor.labellings``; -1 = not yet chosen
     lengths : (labellings,) nats per item that it takes to tell all labels by the labelling
-    rival : a labelling that tells all labels more shortly and was refused all the same; -1 = there is none
+    rival : a labelling whose borders the images show much rather; or that tells all labels more shortly, where these
+        were taken at their word for want of a better one; -1 = there is none
     offsets : (labellings, raters, classes - 1) by how many pixels raters' borders lie within a labelling's, see
         ``methods.anchor.offsets``
     least_agreement : (2,) Dice with what is foretold, by item, below which it was drawn by a slip, or others do not
@@ -79,8 +80,11 @@ class Foretells(Method[Any], DoubtsTruth):
         if not isinstance(model, AnchoredModel) or int(model.rival) == UNDECIDED:
             return []
         taken, other = (labelling_name(int(each), raters) for each in (model.anchor, model.rival))
+        if model.lengths[model.rival] < model.lengths[model.anchor]:
+            why = f"images foretell drawings too badly to tell who is right, and all labels are likelier by {other}"
+        else:
+            why = f"edges of the images lie along the borders of {other}"
         return [
-            f"The estimated truth may be wrong: it follows {taken}, but everybody's labels would be likelier if "
-            f"{other} were the truth, which the images or the names of classes speak against. Look at some images to "
-            "see which of the two is right."
+            f"The estimated truth may be wrong: it follows {taken}, but {why}. Look at some images to see which of the "
+            "two is right."
         ]

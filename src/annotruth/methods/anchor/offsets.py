@@ -17,6 +17,8 @@ from annotruth.nn.labels import is_labelled
 
 REACH = 4
 """Pixels from a border within which distances are told; a rater whose borders lie farther off is left out."""
+CLEARLY = 0.25
+"""Pixels by which borders must lie apart for one to lie beyond the other."""
 SHIFTS = tuple(step / 2 for step in range(-4, 5))
 """Pixels by which the true borders may lie outside of those that are drawn in the middle; below 0: within them."""
 
@@ -89,6 +91,23 @@ def rater_offsets(labels: Sequence[Tensor], references: Sequence[Tensor], classe
             if len(found) and 2 * len(near) >= len(found):
                 of_classes[number] = near[len(near) // 4 : len(near) - len(near) // 4].mean()
     return offsets
+
+
+def beyond_everybody(offsets: Tensor) -> Tensor:
+    """Which labellings (labellings,) have borders beyond everybody's: nobody drew less, or nobody drew more.
+
+    Parameters
+    ----------
+    offsets : (labellings, raters, classes - 1) of raters' borders from those of a labelling; inf of who is left out
+
+    Examples
+    --------
+    >>> beyond_everybody(torch.tensor([[[0.5], [-1.0]], [[-0.5], [-2.0]], [[0.2], [0.9]], [[torch.inf], [0.9]]]))
+    tensor([False,  True, False,  True])
+    """
+    mean = offsets.mean(dim=2)  # inf where any class is left out
+    less, more = (mean > CLEARLY) | mean.isinf(), (mean < -CLEARLY) | mean.isinf()
+    return (less.all(dim=1) | more.all(dim=1)) & ~mean.isinf().all(dim=1)
 
 
 def drawn_distances(labels: Tensor, classes: int) -> Tensor:

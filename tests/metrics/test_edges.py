@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 from scipy import ndimage
 from sklearn.metrics import mutual_info_score
 
-from annotruth.methods.anchor.edges import BLUR, NEAR, SHADES, blurred, edge_information, near_borders, shade_lengths
+from annotruth.metrics.edges import BLUR, NEAR, SHADES, blurred, edge_information, near_borders, shade_lengths
 
 
 def _squares(seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    truth = torch.zeros(12, 24, 24, dtype=torch.uint8)
-    for item, (top, left, side) in enumerate(torch.randint(5, 10, (12, 3), generator=generator)):
+    rng = np.random.default_rng(seed)
+    truth = np.zeros((12, 24, 24), dtype=np.uint8)
+    for item, (top, left, side) in enumerate(rng.integers(5, 10, (12, 3))):
         truth[item, top : top + side, left : left + side] = 1
-    return truth, truth[:, None] + 0.3 * torch.randn(12, 1, 24, 24, generator=generator)
+    return truth, truth[:, None] + 0.3 * rng.standard_normal((12, 1, 24, 24))
 
 
 def _moved(truth, pixels):
     """Squares larger by some pixels on each side, or smaller."""
-    pool = torch.nn.functional.max_pool2d
-    sign = 1 if pixels > 0 else -1
-    return (sign * pool(sign * truth[:, None].float(), 2 * abs(pixels) + 1, 1, abs(pixels)))[:, 0].to(torch.uint8)
+    move = ndimage.grey_dilation if pixels > 0 else ndimage.grey_erosion
+    return move(truth, (1, 2 * abs(pixels) + 1, 2 * abs(pixels) + 1))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -38,7 +36,7 @@ def test_true_borders_are_known_best(seed):
 def test_it_is_the_mutual_information_over_the_entropy():
     truth, images = _squares()
     within, bright = [], []
-    for item, image in zip(truth.numpy(), images[:, 0].numpy()):
+    for item, image in zip(truth, images[:, 0]):
         inside, outside = np.argwhere(item == 1), np.argwhere(item == 0)
         for place in np.ndindex(item.shape):
             others = outside if item[place] else inside
@@ -54,45 +52,45 @@ def test_batches_classes_and_channels():
     truth, images = _squares()
     whole = edge_information([truth], [images], 2)
     assert edge_information([truth[:5], truth[5:]], [images[:5], images[5:]], 2) == pytest.approx(whole)
-    noise = torch.randn(images.shape, generator=torch.Generator().manual_seed(1))
-    assert edge_information([truth], [torch.cat([noise, images], dim=1)], 2) == pytest.approx(whole)
+    noise = np.random.default_rng(1).standard_normal(images.shape)
+    assert edge_information([truth], [np.concatenate([noise, images], axis=1)], 2) == pytest.approx(whole)
     assert edge_information([truth], [images], 3) == pytest.approx(whole / 2)  # nobody drew the second class
 
 
 def test_items_without_a_border_tell_nothing():
     truth, images = _squares()
-    half = truth.clone()
+    half = truth.copy()
     half[:6] = 0
     part = edge_information([truth[6:]], [images[6:]], 2)
     assert edge_information([half], [images], 2) == pytest.approx(part / 2)
-    assert edge_information([torch.zeros_like(truth)], [images], 2) == 0
-    assert edge_information([torch.full_like(truth, 255)], [images], 2) == 0
+    assert edge_information([np.zeros_like(truth)], [images], 2) == 0
+    assert edge_information([np.full_like(truth, 255)], [images], 2) == 0
 
 
 def test_volumes():
-    truth = torch.zeros(2, 10, 10, 10, dtype=torch.uint8)
+    truth = np.zeros((2, 10, 10, 10), dtype=np.uint8)
     truth[:, 3:7, 3:7, 3:7] = 1
-    images = truth[:, None].float()
+    images = truth[:, None].astype(float)
     assert edge_information([truth], [images], 2) == pytest.approx(1.0)
     assert blurred(images).shape == images.shape
 
 
 def test_blur_keeps_what_is_even_and_lessens_noise():
-    noise = torch.randn(3, 2, 30, 30, generator=torch.Generator().manual_seed(0))
+    noise = np.random.default_rng(0).standard_normal((3, 2, 30, 30))
     assert blurred(noise).std() < noise.std() / (2 * BLUR)
-    even = torch.ones(1, 1, 8, 8)
-    assert torch.allclose(blurred(even), even)
+    even = np.ones((1, 1, 8, 8))
+    np.testing.assert_allclose(blurred(even), even)
 
 
 def test_pixels_near_a_border_of_any_labelling_are_looked_at():
     truth, _ = _squares()
     larger = _moved(truth, 2)
     both = near_borders([truth, larger], 2)
-    assert torch.equal(both, near_borders([truth], 2) | near_borders([larger], 2))
-    for item, near in zip(truth.numpy(), near_borders([truth], 2).numpy()):
+    np.testing.assert_array_equal(both, near_borders([truth], 2) | near_borders([larger], 2))
+    for item, near in zip(truth, near_borders([truth], 2)):
         away = ndimage.distance_transform_edt(item) + ndimage.distance_transform_edt(1 - item) - 0.5
         np.testing.assert_array_equal(near, away < NEAR)
-    assert not near_borders([torch.zeros_like(truth)], 2).any()
+    assert not near_borders([np.zeros_like(truth)], 2).any()
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -110,13 +108,13 @@ def test_shades_are_told_most_shortly_by_true_classes(seed):
 def test_lengths_of_shades_are_entropies():
     """On average over all items, with half a pixel of each shade added to what is counted."""
     truth, images = _squares()
-    everywhere = torch.ones_like(truth, dtype=torch.bool)
+    everywhere = np.ones_like(truth, dtype=bool)
     found = shade_lengths([truth[:4], truth[4:]], [images[:4], images[4:]], [everywhere[:4], everywhere[4:]], 2)
-    bright = images.numpy().ravel()
+    bright = images.ravel()
     shade = np.searchsorted(np.quantile(bright, np.linspace(0, 1, SHADES + 1)[1:-1]), bright, side="right")
-    of_class = np.stack([np.bincount(shade[truth.numpy().ravel() == each], minlength=SHADES) for each in (0, 1)]) + 0.5
-    nats = -np.log(of_class / of_class.sum(axis=1, keepdims=True))[truth.numpy().ravel(), shade]
+    of_class = np.stack([np.bincount(shade[truth.ravel() == each], minlength=SHADES) for each in (0, 1)]) + 0.5
+    nats = -np.log(of_class / of_class.sum(axis=1, keepdims=True))[truth.ravel(), shade]
     np.testing.assert_allclose(found, nats.reshape(12, -1).sum(axis=1), rtol=1e-6)
-    twice = shade_lengths([truth], [torch.cat([images, images], dim=1)], [everywhere], 2)
+    twice = shade_lengths([truth], [np.concatenate([images, images], axis=1)], [everywhere], 2)
     np.testing.assert_allclose(twice, found, rtol=1e-6)
     assert not shade_lengths([truth], [images], [~everywhere], 2).any()
