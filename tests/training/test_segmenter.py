@@ -360,6 +360,14 @@ def test_spacings_that_cannot_be_are_refused(apart, at_one_spacing, tiny):
     assert tiny(plan=as_they_are, batch_size=None, max_epochs=1).fit(some).plan_.spacing is None
 
 
+@pytest.mark.parametrize(("items", "batch", "epochs"), [(640, 10, 30), (64, 1, 30), (14, 1, 138), (14, 7, 960)])
+def test_few_items_are_passed_over_more_often(cases, tiny, items, batch, epochs):
+    model = tiny(max_epochs=None)
+    model.plan_ = model.make_plan(cases)
+    assert model._epochs(items, batch) == epochs
+    assert tiny(max_epochs=7)._epochs(items, batch) == 7
+
+
 def test_wide_values_are_clipped_as_the_plan_says(make_cases, tiny, tmp_path):
     cases = make_cases(6, (12, 12))
     images, masks = (cases.images * 100).round(), cases.masks.copy()

@@ -57,7 +57,7 @@ def train(
         Optional[Path], typer.Option(metavar="FILE", help="Case folder: a plan of `annotruth plan`, maybe changed.")
     ] = None,
     epochs: Annotated[
-        Optional[int], typer.Option(help="Passes over the cases at most: by default 30, more for a small table.")
+        Optional[int], typer.Option(help="Passes over the cases at most: by default 30, more where cases are few.")
     ] = None,
     batch_size: Annotated[Optional[int], typer.Option(help="Cases per step; by default by their size.")] = None,
     learning_rate: Annotated[

@@ -236,8 +236,8 @@ class Classifier(ClassifierMixin, Estimator):
     def _recipe(self) -> Recipe:
         return recipe_of(self._network)
 
-    def _epochs(self, items: int, batch_size: int) -> int:
-        return self._recipe.epochs_for(items, batch_size) if self.max_epochs is None else int(self.max_epochs)
+    def _usual_epochs(self, items: int, batch_size: int) -> int:
+        return self._recipe.epochs_for(items, batch_size)
 
     def _rate(self) -> float:
         return self._recipe.learning_rate if self.learning_rate is None else float(self.learning_rate)

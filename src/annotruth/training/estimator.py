@@ -245,9 +245,12 @@ class Estimator(BaseEstimator):
             self.method_.stages.finish(self.module_, batches)
 
     def _epochs(self, items: int, batch_size: int) -> int:
-        """Passes over so many training items."""
-        assert self.max_epochs is not None
-        return int(self.max_epochs)
+        """Passes over so many training items at most."""
+        return self._usual_epochs(items, batch_size) if self.max_epochs is None else int(self.max_epochs)
+
+    @abstractmethod
+    def _usual_epochs(self, items: int, batch_size: int) -> int:
+        """The same where the user does not say."""
 
     def _rate(self) -> float:
         """The peak of the learning rate."""

