@@ -61,7 +61,8 @@ def test_without_truth_items_that_are_as_good_as_sure_serve() -> None:
     answers[40:, 2:] = -1
     answers[:40, 5] = -1
     labels = at.Annotations.from_answers(answers)
-    queue = at.next_labels(SparseDawidSkene().fit(labels), labels, 40, gold=0.25)
+    few = dict.fromkeys(labels.raters[:5], 6)  # so that the last one, who has not labelled those items, is asked, too
+    queue = at.next_labels(SparseDawidSkene().fit(labels), labels, 40, gold=0.25, capacity=few)
     assert len(queue.gold) > 0
     items = [labels.items.index(item) for item in queue.gold["item"]]
     assert max(items) < 40

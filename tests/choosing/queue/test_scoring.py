@@ -28,7 +28,6 @@ def many() -> ItemPosteriors:
 
 
 def test_of_many_raters_the_best_are_looked_at(many: ItemPosteriors, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scoring, "HOPE", 0.0)
     cost = np.random.default_rng(1).uniform(1, 2, 100)
     exact = information(many.posterior, many.confusion) / cost
     exact[many.labelled(np.arange(300))] = -np.inf
@@ -71,25 +70,28 @@ def test_symmetric_raters_are_worth_the_same(many: ItemPosteriors) -> None:
         assert np.ptp(row[np.isfinite(row)]) < 1e-12
 
 
-def test_who_is_hardly_known_is_tried_before_who_is_known_to_be_middling(many: ItemPosteriors) -> None:
-    alike = {"confusion": np.repeat(many.confusion[:1], 100, axis=0), "evidence": np.where(np.arange(100) == 7, 2, 90)}
-    orders = fill_budget(
-        InformationScores(ItemPosteriors(**{**vars(many), **alike}), np.ones(100)), np.ones(100), np.full(100, 5.0), 20
-    )
-    assert sum(order.rater == 7 for order in orders) == 5
+def as_masks(many: ItemPosteriors) -> ItemPosteriors:
+    """Five raters, and masks in place of answers."""
+    fields = {**vars(many), "votes": None, "raters": many.raters[:5], "confusion": many.confusion[:5]}
+    nobody = {"first_label": np.zeros(301, dtype=int), "rater_of": np.zeros(0, dtype=int)}
+    return ItemPosteriors(**fields | {"evidence": many.evidence[:5]} | nobody)
 
 
-def test_who_is_asked_for_more_than_is_known_of_them_is_worth_less(many: ItemPosteriors) -> None:
-    scores = InformationScores(many, np.ones(100))
-    raters, before = scores.score(np.array([0]))
-    leader = int(raters[0, 0])
-    for item in range(100, 130):
-        scores.order(item, leader)
-    scores.free(np.ones(100, dtype=bool))
-    raters, after = scores.score(np.array([0]))
-    known = many.evidence[leader] + scoring.MIN_EVIDENCE
-    if leader in raters[0]:
-        assert after[raters == leader] == pytest.approx(before[0, 0] * known / (known + 30))
+def test_who_is_asked_for_more_masks_than_is_known_of_them_is_worth_less(many: ItemPosteriors) -> None:
+    for known, is_mask in ((as_masks(many), True), (many, False)):
+        everybody, item = np.ones(len(known.raters), dtype=bool), np.array([0])
+        scores = InformationScores(known, np.ones(len(known.raters)))
+        raters, before = scores.score(item)
+        asked = int(raters[0, np.argmax(before[0])])
+        for other in range(100, 130):
+            scores.order(other, asked)
+        scores.free(everybody)
+        again, after = scores.score(item)
+        assert (again == raters).all()
+        evidence = known.evidence[asked] + scoring.MIN_EVIDENCE
+        share = np.where(raters == asked, evidence / (evidence + 30), 1.0) if is_mask else np.ones(raters.shape)
+        there = np.isfinite(before)
+        np.testing.assert_allclose(after[there], (before * share)[there])
 
 
 def test_a_label_beside_others_that_are_ordered_for_the_item_is_worth_a_share(many: ItemPosteriors) -> None:
@@ -105,13 +107,7 @@ def test_a_label_beside_others_that_are_ordered_for_the_item_is_worth_a_share(ma
 
 
 def test_masks_are_worth_pixels_and_information_for_the_square_root_of_their_price(many: ItemPosteriors) -> None:
-    fields = {**vars(many), "votes": None, "raters": many.raters[:5], "confusion": many.confusion[:5]}
-    fields |= {
-        "evidence": many.evidence[:5],
-        "first_label": np.zeros(301, dtype=int),
-        "rater_of": np.zeros(0, dtype=int),
-    }
-    masks, price = ItemPosteriors(**fields), np.array([1.0, 4.0, 9.0, 2.0, 1.5])
+    masks, price = as_masks(many), np.array([1.0, 4.0, 9.0, 2.0, 1.5])
     wanted = np.zeros((300, 5))
     for item, posterior in enumerate(masks.posterior):
         for rater, confusion in enumerate(masks.confusion):
