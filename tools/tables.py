@@ -37,8 +37,19 @@ def markdown(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def first_sentence(thing: object) -> str:
-    """What a docstring says first."""
-    return " ".join((inspect.getdoc(thing) or "").split("\n\n")[0].split())
+    """What a docstring says first, as Markdown."""
+    return as_markdown((inspect.getdoc(thing) or "").split("\n\n")[0])
+
+
+def as_markdown(text: str) -> str:
+    """Words of a docstring as a table's cell has them: on one line, names in code's letters.
+
+    Examples
+    --------
+    >>> as_markdown(":class:`IBCC` whose   prior is ``learnt``")
+    '`IBCC` whose prior is `learnt`'
+    """
+    return re.sub(r":\w+:`", "`", " ".join(text.split())).replace("``", "`")
 
 
 def _methods() -> list[tuple[str, tuple[str, ...], type]]:
@@ -106,13 +117,19 @@ def option_meanings(method: type) -> dict[str, str]:
     return found
 
 
+def estimators_in_short() -> str:
+    """For the README: label fusion."""
+    return markdown(["estimator", "`--method`", "what it estimates"], [row[:3] for row in _estimators()])
+
+
 def estimators() -> str:
-    """Label fusion."""
-    rows = []
-    for name in method_names():
-        estimator = type(make_estimator(name))
-        rows.append([f"`{estimator.__name__}`", f"`{name}`", first_sentence(estimator), _reference(estimator)])
-    return markdown(["estimator", "`--method`", "what it estimates", "paper"], rows)
+    """For the reference: label fusion."""
+    return markdown(["estimator", "`--method`", "what it estimates", "paper"], _estimators())
+
+
+def _estimators() -> list[list[str]]:
+    kinds = [(name, type(make_estimator(name))) for name in method_names()]
+    return [[f"`{kind.__name__}`", f"`{name}`", first_sentence(kind), _reference(kind)] for name, kind in kinds]
 
 
 def answer_models() -> str:
@@ -126,9 +143,9 @@ def answer_models() -> str:
 
 
 def _reference(estimator: type) -> str:
-    text = inspect.getdoc(estimator) or ""
-    found = re.search(r"References\n-+\n(.+)", text)
-    return found.group(1).rstrip(".") if found else "–"
+    """All that its docstring gives as its papers."""
+    found = re.search(r"References\n-+\n((?:.+\n?)+)", inspect.getdoc(estimator) or "")
+    return as_markdown(found[1]).rstrip(".") if found else "–"
 
 
 HELD = ("image", "mask", "polygon", "box", "ellipse", "point", "class", "3D")
@@ -172,6 +189,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "methods-in-short": methods_in_short,
     "methods": methods_in_full,
     "options": options,
+    "estimators-in-short": estimators_in_short,
     "estimators": estimators,
     "answer-models": answer_models,
     "sources": sources,
