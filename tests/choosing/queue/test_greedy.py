@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import annotruth as at
+from annotruth.choosing.queue import scoring
 from annotruth.choosing.queue.fusing import SparseDawidSkene
 from annotruth.choosing.queue.greedy import fill_budget
 from annotruth.choosing.queue.information import branch, branch_information
@@ -49,7 +50,10 @@ def step_by_step(known: ItemPosteriors, cost: np.ndarray, budget: float) -> list
 
 @pytest.mark.filterwarnings("ignore::annotruth.fusion.UnlabelledWarning")
 @pytest.mark.parametrize("cost", [np.ones(5), np.array([1.0, 1.5, 2.0, 4.0, 3.0])])
-def test_orders_are_those_of_trying_all_pairs_one_after_the_other(cost: np.ndarray) -> None:
+def test_orders_are_those_of_trying_all_pairs_one_after_the_other(
+    cost: np.ndarray, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scoring, "HOPE", 0.0)
     known = crowd()
     orders = fill_budget(Trusting(known, cost), cost, np.full(5, np.inf), 24)
     expected = step_by_step(known, cost, 24)
@@ -81,7 +85,8 @@ def test_capacities_earlier_labels_and_the_budget_are_kept() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::annotruth.fusion.UnlabelledWarning")
-def test_the_same_doubt_is_not_bought_time_and_again() -> None:
+def test_the_same_doubt_is_not_bought_time_and_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scoring, "HOPE", 0.0)
     known, cost = crowd(), np.ones(5)
     orders = fill_budget(InformationScores(known, cost), cost, np.full(5, np.inf), 25)
     assert np.bincount([order.item for order in orders]).max() <= 3

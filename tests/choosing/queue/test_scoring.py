@@ -14,17 +14,21 @@ from annotruth.choosing.queue.posteriors import ItemPosteriors, table_posteriors
 from annotruth.choosing.queue.scoring import InformationScores, ItemScores, group_alike
 
 
-@pytest.fixture(scope="module")
-def many() -> ItemPosteriors:
+def crowd(n_classes: int) -> ItemPosteriors:
     """300 items, 100 raters, 3 labels each."""
     rng = np.random.default_rng(0)
-    truth, skill = rng.integers(0, 3, 300), rng.uniform(0.4, 0.95, 100)
+    truth, skill = rng.integers(0, n_classes, 300), rng.uniform(0.4, 0.95, 100)
     answers = np.full((300, 100), -1)
     for item in range(300):
         asked = rng.choice(100, 3, replace=False)
         right = rng.random(3) < skill[asked]
-        answers[item, asked] = np.where(right, truth[item], (truth[item] + 1) % 3)
+        answers[item, asked] = np.where(right, truth[item], (truth[item] + 1) % n_classes)
     return table_posteriors(SparseDawidSkene().fit(at.Annotations.from_answers(answers)))
+
+
+@pytest.fixture(scope="module")
+def many() -> ItemPosteriors:
+    return crowd(3)
 
 
 def test_of_many_raters_the_best_are_looked_at(many: ItemPosteriors, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,8 +81,22 @@ def as_masks(many: ItemPosteriors) -> ItemPosteriors:
     return ItemPosteriors(**fields | {"evidence": many.evidence[:5]} | nobody)
 
 
-def test_who_is_asked_for_more_masks_than_is_known_of_them_is_worth_less(many: ItemPosteriors) -> None:
-    for known, is_mask in ((as_masks(many), True), (many, False)):
+@pytest.mark.parametrize(("n_classes", "asked"), [(2, 5), (3, 0)])
+def test_of_two_classes_who_is_hardly_known_is_tried_before_who_is_known_to_be_middling(n_classes, asked):
+    known = crowd(n_classes)
+    alike = {"confusion": np.repeat(known.confusion[:1], 100, axis=0)}
+    alike["evidence"] = np.where(np.arange(100) == 7, 2, 90)
+    scores = InformationScores(ItemPosteriors(**{**vars(known), **alike}), np.ones(100))
+    orders = fill_budget(scores, np.ones(100), np.full(100, 5.0), 20)
+    assert sum(order.rater == 7 for order in orders) == asked
+
+
+def test_who_is_asked_for_more_than_is_known_of_them_is_worth_less(
+    many: ItemPosteriors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of masks, and of two classes."""
+    monkeypatch.setattr(scoring, "HOPE", 0.0)
+    for known, counts in ((as_masks(many), True), (crowd(2), True), (many, False)):
         everybody, item = np.ones(len(known.raters), dtype=bool), np.array([0])
         scores = InformationScores(known, np.ones(len(known.raters)))
         raters, before = scores.score(item)
@@ -89,7 +107,7 @@ def test_who_is_asked_for_more_masks_than_is_known_of_them_is_worth_less(many: I
         again, after = scores.score(item)
         assert (again == raters).all()
         evidence = known.evidence[asked] + scoring.MIN_EVIDENCE
-        share = np.where(raters == asked, evidence / (evidence + 30), 1.0) if is_mask else np.ones(raters.shape)
+        share = np.where(raters == asked, evidence / (evidence + 30), 1.0) if counts else np.ones(raters.shape)
         there = np.isfinite(before)
         np.testing.assert_allclose(after[there], (before * share)[there])
 

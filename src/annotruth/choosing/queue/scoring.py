@@ -28,11 +28,15 @@ MAX_RATERS_EACH = 64
 """Up to so many raters are all looked at for every item; of more, as many as CANDIDATES."""
 CANDIDATES = 32
 MIN_EVIDENCE = 50.0
-"""Masks that can be held against others', which anybody is taken to have drawn."""
+"""Labels that can be held against others', which anybody is taken to have given."""
+HOPE = 8.0
+"""Labels below which a rater is looked at as if nearly all the next ones would be right."""
 INFORMATION = 0.1
 """Of masks, what a nat of information is worth beside a pixel more that is right."""
 PRICE = 0.5
 """Of masks, the power of the price that their worth is divided by: 0 = regardless of the price, 1 = per cost."""
+STALE = 0.5
+"""Of many raters, those whose labels have fallen to this share of their information are looked at after the others."""
 _MAX_GROUPS, _MIN_GROUPS, _MAX_RANKING_WORK = 1024, 16, 2e9
 _GRIDS = (20, 10, 5, 3, 2, 1)  # steps of a probability that are told apart when items are grouped
 _MAX_ENTRIES = 2**22  # of arrays that are made at a time
@@ -62,8 +66,11 @@ class InformationScores:
     item is worth 1 / (1 + m) of its information, until those are there. Matrices that rest on few labels are drawn to
     those of all raters (``posteriors.shrink``): nobody is asked for everything because of a few lucky answers.
 
-    All masks of a rater share one matrix, which may be wrong for all of them: a mask of a rater of whom n can be held
-    against others' and m are ordered is worth n / (n + m) of its information.
+    With two classes that is not enough. Many raters favour one of two, a label of theirs tells little, and who tells
+    more comes out late. So who is hardly known is hoped to be good, which only labels can tell: see :func:`hope`. And
+    all labels of a rater share one matrix, which may be wrong for all of them: a label of a rater of whom n can be held
+    against others' and m are ordered is worth n / (n + m) of its information. The last holds for masks, too; a single
+    one shows how somebody draws. What is told of an order, its gain, is that of the matrix as it is.
 
     Masks cost very different prices, and information alone, per cost, buys many poor ones that change nobody's mind:
     pairs are chosen mostly by how many pixels more are expected right, and by information where that is none. Per cost,
@@ -80,19 +87,22 @@ class InformationScores:
         self.known, self.cost = known, flat_prices(cost, len(known.items))
         if known.votes is None:
             self.cost = replace(self.cost, table=self.cost.table**PRICE)
+        of_two = known.votes is not None and len(known.classes) == 2
+        self._hoped = hope(known.confusion, known.evidence) if of_two else known.confusion
         self._available = np.ones(len(known.raters), dtype=bool)
         self._branches: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
         self.asked: dict[int, list[int]] = {}
         self._group, self._ranking = self._rank_by_group()
         self._lists: dict[int, np.ndarray] = {}
-        self._evidence = known.evidence + MIN_EVIDENCE if known.votes is None else np.full(len(known.raters), np.inf)
+        self._evidence = known.evidence + (MIN_EVIDENCE if of_two or known.votes is None else np.inf)
         self._ordered = np.zeros(len(known.raters))
         self._trust = np.ones(len(known.raters))
         self._best: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
 
     def free(self, available: np.ndarray) -> None:
+        fresh = self._trust >= STALE
         self._trust = 1 / (1 + self._ordered / self._evidence)
-        if not np.array_equal(available, self._available):
+        if not np.array_equal(available, self._available) or (fresh != (self._trust >= STALE)).any():
             self._available, self._lists = available.copy(), {}
 
     def first(self) -> np.ndarray:
@@ -115,7 +125,7 @@ class InformationScores:
                 continue
             for items in self._parts(order[start:stop], len(raters) * len(known.classes)):
                 place, row = slots(known.first_row, items)
-                outcomes, confusion = (np.ones((len(row), 1)), known.posterior[row, None]), known.confusion[raters]
+                outcomes, confusion = (np.ones((len(row), 1)), known.posterior[row, None]), self._hoped[raters]
                 told = branch_information(*outcomes, confusion)
                 taken, edges_of = known.labelled(items)[:, raters], _edges(place, len(items))
                 for each, found, cost in (
@@ -178,7 +188,7 @@ class InformationScores:
         place, row = slots(known.first_row, items)
         weight, posterior = self._outcomes(items, row)
         same = raters.shape[1] == len(known.raters) or (raters == raters[0]).all()
-        confusion = known.confusion[raters[0]] if same else known.confusion[raters][place]
+        confusion = self._hoped[raters[0]] if same else self._hoped[raters][place]
         gain = self._value(branch_information(weight, posterior, confusion), weight, posterior, confusion)
         gain = sum_rows(gain * known.weight[row, None], _edges(place, len(items)))
         gain[np.take_along_axis(self.taken(items), raters, axis=1)] = -np.inf
@@ -226,7 +236,9 @@ class InformationScores:
         if group not in self._lists:
             ranked = self._ranking[group]
             most = len(ranked) if len(ranked) <= MAX_RATERS_EACH else CANDIDATES
-            self._lists[group] = ranked[self._available[ranked]][:most]
+            free = ranked[self._available[ranked]]
+            fresh = self._trust[free] >= STALE  # who is asked for little so far comes first, but not alone
+            self._lists[group] = np.concatenate([free[fresh], free[~fresh]])[:most]
         return self._lists[group]
 
     def _rank_by_group(self) -> tuple[np.ndarray, np.ndarray]:
@@ -246,7 +258,7 @@ class InformationScores:
         step = max(1, _MAX_ENTRIES // (n_raters * mean.shape[1]))
         for start in range(0, len(centre), step):
             cost = self.cost.table[kind[start : start + step]]
-            worth = information(centre[start : start + step], known.confusion) / cost
+            worth = information(centre[start : start + step], self._hoped) / cost
             ranking[start : start + step] = np.argsort(-worth, axis=1, kind="stable")
         return group, ranking
 
@@ -301,6 +313,25 @@ class ItemScores:
         if len(free) <= 4 * MAX_RATERS_EACH:
             return free[np.argsort(self._rng.random((count, len(free))), axis=1)]
         return free[self._rng.integers(0, len(free), (count, 4 * MAX_RATERS_EACH))]
+
+
+def hope(confusion: np.ndarray, evidence: np.ndarray) -> np.ndarray:
+    """Matrices (raters, classes, classes) of raters as good as they may turn out to be.
+
+    Parameters
+    ----------
+    confusion : as they are estimated
+    evidence : (raters,) labels of each that can be held against others'
+
+    Examples
+    --------
+    >>> guesses = np.full((2, 2, 2), 0.5)
+    >>> hope(guesses, np.array([0, 99]))[:, 0].round(2)
+    array([[0.95, 0.05],
+           [0.54, 0.46]])
+    """
+    share = np.minimum(HOPE / (1 + evidence), 0.9)[:, None, None]
+    return np.asarray((1 - share) * confusion + share * np.eye(confusion.shape[-1]))
 
 
 def group_alike(posterior: np.ndarray, most: int) -> np.ndarray:
