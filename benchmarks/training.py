@@ -145,25 +145,27 @@ class InTurns(MethodModule):
         return "raters are weighed" if self.progress < self.model.joint_from else "truth and errors are learnt"
 
 
-def ours_in_turns(turn: Connection, method: str, side: int, augment: bool) -> None:
+def ours_in_turns(turn: Connection, method: str, side: int, augment: bool, precision: str) -> None:
     """Train with us, step by step when it is our turn, with the progress bar of a terminal; then send None."""
     os.environ["TTY_COMPATIBLE"] = "1"
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     images, masks = cases(ITEMS, (side, side))
     InTurns.turn = turn
     with patch.object(estimator, "MethodModule", InTurns):
-        segmenter(method, EPOCHS[side], augment).fit(at.Annotations.from_masks(masks, images=images))
+        segmenter(method, EPOCHS[side], augment, precision=precision).fit(
+            at.Annotations.from_masks(masks, images=images)
+        )
     turn.send(None)
 
 
-def step_times(method: str, side: int, augment: bool = False) -> Row:
-    """Steps of ours and of the bare loop, in turns, each in a process of its own."""
+def step_times(method: str, side: int, augment: bool = False, precision: str = "full") -> Row:
+    """Steps of ours and of the bare loop, in turns, each in a process of its own; the bare ones are in 32 bits."""
     plan = plan_sizes(at.Annotations.from_masks(np.zeros((ITEMS, RATERS, side, side), np.uint8)))
     steps = EPOCHS[side] * -(-TRAINED // plan.batch_size)
     context = get_context("spawn")
     (ours, of_ours), (bare, of_bare) = context.Pipe(), context.Pipe()
     workers = [
-        context.Process(target=ours_in_turns, args=(of_ours, method, side, augment), daemon=True),
+        context.Process(target=ours_in_turns, args=(of_ours, method, side, augment, precision), daemon=True),
         context.Process(target=bare_in_turns, args=(of_bare, method, side, plan, steps), daemon=True),
     ]
     for worker in workers:
@@ -190,8 +192,9 @@ def step_times(method: str, side: int, augment: bool = False) -> Row:
     if len(times) > 1:
         details |= {f"× while {stage}": np.median(some, axis=0)[0] / usual[0] for stage, some in times.items()}
     peer = "cross-entropy" if method == "majority" else "two networks and the loss between them"
-    work = f"A step of {method}, batch {plan.batch_size}, {side}² pixels{', augmented' if augment else ''}"
-    most = None if augment else MOST[side]
+    changed = ", augmented" * augment + ", in bfloat16" * (precision == "mixed")
+    work = f"A step of {method}, batch {plan.batch_size}, {side}² pixels{changed}"
+    most = None if changed else MOST[side]
     return Row(work, f"a bare loop: {peer}", ratio, "× the time", most, at_most=True, details=details)
 
 
@@ -275,6 +278,7 @@ def run() -> Iterator[Row]:
     for side in MOST:
         for method in ("majority", "pixel-cm"):
             yield step_times(method, side)
+            yield step_times(method, side, precision="mixed")
         yield step_times("majority", side, augment=True)
     for method in ("majority", "pixel-cm"):
         yield whole_training(method, min(MOST))
@@ -295,8 +299,8 @@ def main() -> int:
         f"There are {ITEMS} simulated pictures with {RATERS} raters; network and batch are our defaults for them. Both "
         "train in processes of their own and take steps in turns; of the times of all steps but the first, medians are "
         "compared (of pixel-cm, of each of its stages). Ours are with logging, checks for values that are not finite, "
-        "and the progress bar; without augmentation, where that is not said. Whole trainings last from the start "
-        "of the process until the model is written, the shorter of two; ours also hold items out, look at them after "
+        "and the progress bar; without augmentation and in 32 bits, where nothing else is said. Whole "
+        "trainings last from the start of the process until the model is written, the shorter of two; ours also hold items out, look at them after "
         "every epoch, and count the raters' labels at the end. Memory is the most that a process ever had, libraries "
         "included.",
         "What makes a step shorter than a bare one is memory: a bare loop returns large tensors to the system and has "

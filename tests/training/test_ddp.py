@@ -41,14 +41,14 @@ def fit(data, folder, devices, method, **params):
     annotations = Annotations.from_masks(data["masks"], images=data["images"], classes=2)
     return Segmenter(
         method, max_epochs=2, batch_size=5, validation=0.2, augment=True, accelerator="cpu", devices=devices,
-        progress=False, **params,
+        precision="full", progress=False, **params,
     ).fit(annotations, run_folder=folder / method)
 
 
 def fit_table(data, devices, method, **params):
     return Classifier(
         method, network="linear", max_epochs=3, batch_size=7, validation=0.2, accelerator="cpu", devices=devices,
-        strategy="ddp" if devices > 1 else "auto", progress=False, **params,
+        strategy="ddp" if devices > 1 else "auto", precision="full", progress=False, **params,
     ).fit(data["features"], data["answers"])
 
 

@@ -89,6 +89,9 @@ def train(
     devices: Annotated[int, typer.Option(min=1, help="Devices that share each batch, a process each.")] = 1,
     nodes: Annotated[int, typer.Option(min=1, help="Machines with so many devices each.")] = 1,
     strategy: Annotated[str, typer.Option(help="How processes work together: auto or ddp.")] = "auto",
+    precision: Annotated[
+        str, typer.Option(help="mixed (bfloat16 in networks), full, or auto: mixed where that is quick.")
+    ] = "auto",
     seed: Seed = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was cut off.")] = False,
     overwrite: Overwrite = False,
@@ -103,7 +106,8 @@ def train(
     inputs = {"images": images, "features": features, "truth": truth}
     settings = {
         "method": method, "max_epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate,
-        "patience": patience, "validation": validation, "augment": augment, "seed": seed, "network": network, **where,
+        "patience": patience, "validation": validation, "augment": augment, "seed": seed, "network": network,
+        "precision": precision, **where,
         **dict(option_value(text) for text in option or []),
     }  # fmt: skip
     of_folders = {"patch_size": whole_numbers(patch_size), "plan": plan}

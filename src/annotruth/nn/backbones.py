@@ -10,6 +10,7 @@ from monai.networks.blocks.dynunet_block import UnetBasicBlock, UnetOutBlock, Un
 from torch import Tensor, nn
 
 from annotruth.nn.plan import NetworkPlan, least_lengths, plan_network
+from annotruth.nn.precision import mixed_in_training
 
 LEAKY_SLOPE = 0.01
 DEFAULT_SIDE = 64
@@ -70,6 +71,7 @@ class UNetEncoder(nn.Module):
         )
         start(self)
 
+    @mixed_in_training
     def forward(self, images: Tensor) -> list[Tensor]:
         features = []
         for stage in self.stages:
@@ -104,6 +106,7 @@ class UNetDecoder(nn.Module):
     def forward(self, features: list[Tensor]) -> Tensor:
         return self.logits(self.decode(features))
 
+    @mixed_in_training
     def decode(self, features: list[Tensor], down_to: int = 0) -> list[Tensor]:
         """The features of every stage, those from a stage on decoded: that stage is the finest to be."""
         decoded = list(features)
@@ -111,6 +114,7 @@ class UNetDecoder(nn.Module):
             decoded[stage] = self.steps[stage](decoded[stage + 1], decoded[stage])
         return decoded
 
+    @mixed_in_training
     def logits(self, decoded: list[Tensor]) -> Tensor:
         """Class logits from what every stage was decoded to."""
         finest, *coarse = [head(maps) for head, maps in zip(self.heads, decoded)]
@@ -157,6 +161,7 @@ class AnySize(nn.Module):
         """The smallest lengths of these many axes that are not padded for being too short."""
         return least_lengths(strides_of(self.stride, axes))
 
+    @mixed_in_training
     def forward(self, images: Tensor) -> Tensor:
         padded = self.padded(images)
         output = self.network(padded)

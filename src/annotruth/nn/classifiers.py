@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from annotruth.errors import InputError
 from annotruth.nn.monai_networks import is_monai, monai_network
+from annotruth.nn.precision import mixed_in_training
 from annotruth.validation import one_of
 
 LARGEST_AT_ONCE = {2: 64, 3: 32}
@@ -129,7 +130,15 @@ def planned_resnet(in_channels: int, classes: int, dims: int = 2, size: Sequence
         if level in plan.blocks:
             layers.append(_AddedBlock(width, dims))
         before = width
-    return _laid_out(nn.Sequential(*layers, largest(1), nn.Flatten(), nn.Linear(before, classes)), dims)
+    return _laid_out(_Layers(*layers, largest(1), nn.Flatten(), nn.Linear(before, classes)), dims)
+
+
+class _Layers(nn.Sequential):
+    """Layers that compute in the precision of the training."""
+
+    @mixed_in_training
+    def forward(self, images: Tensor) -> Tensor:
+        return super().forward(images)
 
 
 def _convolved(before: int, after: int, dims: int, stride: int = 1) -> list[nn.Module]:

@@ -25,6 +25,7 @@ from annotruth.fusion.gold import Gold
 from annotruth.fusion.raters import ranking
 from annotruth.methods import DataSpec, Method, MethodModel, Task, make_method
 from annotruth.methods.protocols import Prepares, ShowsPanels
+from annotruth.nn.precision import PRECISIONS
 from annotruth.training.batches import loader
 from annotruth.training.datasets import Items, Progress, Standard
 from annotruth.training.folds import check_fold, hold_out
@@ -40,6 +41,7 @@ from annotruth.training.storage import (
     write_model,
 )
 from annotruth.training.trainer import Processes, Schedule, check_accelerator, run_training
+from annotruth.validation import one_of
 
 _RATERS = "raters."
 """Begins the names of what a file holds of the raters, beside the model's weights."""
@@ -48,7 +50,7 @@ _RATERS = "raters."
 _KINDS: dict[str, tuple[type, str]] = {
     **dict.fromkeys(("max_epochs", "batch_size", "patience", "seed"), (Integral, "a whole number")),
     **dict.fromkeys(("learning_rate", "validation"), (Real, "a number")),
-    **dict.fromkeys(("method", "accelerator"), (str, "a word")),
+    **dict.fromkeys(("method", "accelerator", "precision"), (str, "a word")),
 }
 """What the parameters of every estimator are; None is another matter."""
 
@@ -104,6 +106,7 @@ class Estimator(BaseEstimator):
     devices: int
     nodes: int
     strategy: str
+    precision: str
     progress: bool
     fold: int | None
     folds: int
@@ -157,6 +160,7 @@ class Estimator(BaseEstimator):
                 f"{processes.count}, not {self.batch_size}."
             )
         check_accelerator(self.accelerator, processes)
+        one_of(self.precision, PRECISIONS, "precision")
         return make_method(self.method, self.task, self.options)
 
     def _processes(self) -> Processes:
@@ -230,7 +234,7 @@ class Estimator(BaseEstimator):
             self._epochs(len(train), batch_size), max(batch_size, self._processes().count), int(self.patience),
             int(self.seed),
             self.accelerator, self.progress, self._processes(),
-            None if self.fold is None else f"{self.fold} of {self.folds}",
+            None if self.fold is None else f"{self.fold} of {self.folds}", self.precision,
         )  # fmt: skip
         names = {"list of classes": train.annotations.classes, "list of raters": self.raters_}
         module = MethodModule(

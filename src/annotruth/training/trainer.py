@@ -28,6 +28,7 @@ from torch.utils.data import DataLoader
 import annotruth
 from annotruth.errors import AnnotruthError, InputError
 from annotruth.nn import training_together
+from annotruth.nn.precision import training_precision
 from annotruth.parallel.memory import keep_freed_memory
 from annotruth.parallel.signals import Request, Stopped, noting_signals
 from annotruth.training.batch_norm import shared_batch_norm
@@ -114,6 +115,7 @@ class Schedule:
     progress: bool = True
     processes: Processes = field(default_factory=Processes)
     fold: str | None = None
+    precision: str = "auto"
 
 
 def check_accelerator(name: str, processes: Processes) -> None:
@@ -163,8 +165,8 @@ def run_training(
         if schedule.progress:
             callbacks.append(RichProgressBar(refresh_rate=10, leave=False))  # times a second
         with (
-            _quiet(), _repeatable(schedule.accelerator), _in_step(module, schedule.processes), keep_freed_memory(),
-            noting_signals() as request,
+            _quiet(), _repeatable(schedule.accelerator), _in_step(module, schedule.processes),
+            training_precision(schedule.precision), keep_freed_memory(), noting_signals() as request,
         ):  # fmt: skip
             course = _Course(request, None if folder is None else folder / FOLDER / LAST)
             callbacks.append(course)
@@ -309,7 +311,7 @@ def _settings(module: MethodModule, schedule: Schedule) -> dict[str, Any]:
     settings = {
         "method": module.method.name, **vars(module.method), "max_epochs": schedule.max_epochs,
         "batch_size": schedule.batch_size, "learning_rate": module.learning_rate, "seed": schedule.seed,
-        "fold": schedule.fold, "training items": len(module.items), **module.names,
+        "fold": schedule.fold, "precision": schedule.precision, "training items": len(module.items), **module.names,
         "version of annotruth": annotruth.__version__,
     }  # fmt: skip
     return json.loads(json.dumps(settings, default=to_json))

@@ -85,6 +85,7 @@ COMPARISON = Experiment(
     settings={name: {"of": name} for name in ("lidc", "hippocampus", "acdc")},
     rows=(
         Row("clean", name="small (the default)"),
+        Row("clean", name="in 32 bits", training={"precision": "full"}),
         Row("clean", name="without augmentation", training={"augment": False}),
         *(Row("clean", name=name, training={"network": name}) for name in NETWORKS),
     ),
