@@ -300,7 +300,8 @@ def main() -> int:
         "train in processes of their own and take steps in turns; of the times of all steps but the first, medians are "
         "compared (of pixel-cm, of each of its stages). Ours are with logging, checks for values that are not finite, "
         "and the progress bar; without augmentation and in 32 bits, where nothing else is said. Whole "
-        "trainings last from the start of the process until the model is written, the shorter of two; ours also hold items out, look at them after "
+        "trainings last from the start of the process until the model is written, the shorter of two; ours also hold "
+        "items out, look at them after "
         "every epoch, and count the raters' labels at the end. Memory is the most that a process ever had, libraries "
         "included.",
         "What makes a step shorter than a bare one is memory: a bare loop returns large tensors to the system and has "
