@@ -101,13 +101,13 @@ def test_who_is_asked_for_more_than_is_known_of_them_is_worth_less(
         scores = InformationScores(known, np.ones(len(known.raters)))
         raters, before = scores.score(item)
         asked = int(raters[0, np.argmax(before[0])])
-        for other in range(100, 130):
+        for other in range(100, 115):
             scores.order(other, asked)
         scores.free(everybody)
         again, after = scores.score(item)
         assert (again == raters).all()
         evidence = known.evidence[asked] + (scoring.MIN_MASKS if known.votes is None else scoring.MIN_EVIDENCE)
-        share = np.where(raters == asked, evidence / (evidence + 30), 1.0) if counts else np.ones(raters.shape)
+        share = np.where(raters == asked, evidence / (evidence + 15), 1.0) if counts else np.ones(raters.shape)
         there = np.isfinite(before)
         np.testing.assert_allclose(after[there], (before * share)[there])
 
