@@ -106,7 +106,7 @@ def test_who_is_asked_for_more_than_is_known_of_them_is_worth_less(
         scores.free(everybody)
         again, after = scores.score(item)
         assert (again == raters).all()
-        evidence = known.evidence[asked] + (scoring.MIN_MASKS if known.votes is None else scoring.MIN_EVIDENCE)
+        evidence = known.evidence[asked] + scoring.MIN_EVIDENCE
         share = np.where(raters == asked, evidence / (evidence + 15), 1.0) if counts else np.ones(raters.shape)
         there = np.isfinite(before)
         np.testing.assert_allclose(after[there], (before * share)[there])

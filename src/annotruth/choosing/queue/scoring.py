@@ -27,8 +27,8 @@ from annotruth.choosing.queue.prices import Prices, flat_prices
 MAX_RATERS_EACH = 64
 """Up to so many raters are all looked at for every item; of more, as many as CANDIDATES."""
 CANDIDATES = 32
-MIN_EVIDENCE, MIN_MASKS = 12.0, 50.0
-"""Labels, and masks, that can be held against others', which anybody is taken to have given."""
+MIN_EVIDENCE = 12.0
+"""Labels that can be held against others', which anybody is taken to have given."""
 HOPE = 8.0
 """Labels below which a rater is looked at as if nearly all the next ones would be right."""
 INFORMATION = 0.1
@@ -94,8 +94,7 @@ class InformationScores:
         self.asked: dict[int, list[int]] = {}
         self._group, self._ranking = self._rank_by_group()
         self._lists: dict[int, np.ndarray] = {}
-        usual = MIN_MASKS if known.votes is None else MIN_EVIDENCE if of_two else np.inf
-        self._evidence = known.evidence + usual
+        self._evidence = known.evidence + (MIN_EVIDENCE if of_two or known.votes is None else np.inf)
         self._ordered = np.zeros(len(known.raters))
         self._trust = np.ones(len(known.raters))
         self._best: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
