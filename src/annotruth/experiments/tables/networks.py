@@ -98,6 +98,8 @@ COMPARISON = Experiment(
         *NOTES,
         "All rows learn from 120 slices for 12 epochs, fewer than by default, so that two cores can compare them; what "
         "is not named is as by default. All widths begin with 16 channels.",
+        "The default computes in bfloat16 where the processor is quick at it. Its seconds, and those in 32 bits, are "
+        "of 2026-11-20, beside other work and with pauses; `python -m benchmarks.training` compares them.",
         "UNet of 0.1 is the default network of annotruth 0.1: MONAI's UNet with three levels, whose first convolution "
         "halves the image.",
     ),
