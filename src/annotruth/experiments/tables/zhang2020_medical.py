@@ -147,6 +147,7 @@ MULTICLASS_ONE_LABEL = replace(
         close_to("pixel-cm", "clean", {"one-label": 0.04}),
         above_on_every_seed("pixel-cm", "majority"),
     ),
+    seeds=tuple(range(10)),
 )
 
 
