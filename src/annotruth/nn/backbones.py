@@ -54,6 +54,7 @@ class UNet(nn.Module):
         self.encoder = UNetEncoder(in_channels, plan)
         self.decoder = UNetDecoder(out_channels, plan)
 
+    @mixed_in_training
     def forward(self, images: Tensor) -> Tensor:
         return self.decoder(self.encoder(images))
 
@@ -161,7 +162,6 @@ class AnySize(nn.Module):
         """The smallest lengths of these many axes that are not padded for being too short."""
         return least_lengths(strides_of(self.stride, axes))
 
-    @mixed_in_training
     def forward(self, images: Tensor) -> Tensor:
         padded = self.padded(images)
         output = self.network(padded)
